@@ -48,7 +48,7 @@ STATES = {
 }  # fmt: skip
 # How many runs pass before an event is certain. A page in place of a table is doubtful at first.
 CONFIRMED = {"down": 1, "hangs": 1, "error": 1, "rule": 1}
-# Runs of seven days, the window in which three breaks make a URL come and go; one more, as runs begin seconds late.
+# Runs of seven days, the window in which three breaks make a URL flap; one more, as runs begin seconds late.
 WINDOW = 15
 # A message about other states of the same URLs waits for a day, and so does growth by less than half.
 HELD = 2
@@ -292,13 +292,13 @@ def claims(envelope):
 def falsehood(truth, run, incident, url):
     """What is false in the words of a message about a URL; nothing if all is true."""
     name, left = url["url"], url.get("left")
-    if left in ("recovered", "steady"):
+    if left == "recovered":
         until = run_at(url["until"]) if url.get("until") else run
         return f"{left}, but {truth.bad[name, until]}" if (name, until) in truth.bad else None
     if left:
         return f"left because {left}"
-    if url.get("intermittent"):
-        return None if truth.breaks(name, run) >= 3 or truth.breaks(name, run - WINDOW) else "comes and goes"
+    if url.get("flapping"):
+        return None if truth.breaks(name, run) >= 3 or truth.breaks(name, run - WINDOW) else "flaps"
     state = url.get("state") or incident["state"]
     seen = truth.bad.get((name, run))
     return None if seen == state else f"{state}, but {seen}"
@@ -312,13 +312,13 @@ def judge(events, envelopes, server, grown):
         run = run_of(envelope)
         for incident in envelope["incidents"]:
             event = next((it for it in reversed(events) if it.host == incident["host"] and it.first <= run), None)
-            openings[incident["id"], event] += incident["phase"] in ("opened", "reopened")
+            openings[incident["id"], event] += incident["phase"] == "opened"
             closings[incident["id"], event] += incident["phase"] == "closed"
         for run, incident, url in claims(envelope):
             wrong = falsehood(truth, run, incident, url)
             if wrong:
                 false.append((run, url["url"], wrong))
-            said[url["url"]].append((run, url.get("state") or incident["state"], url.get("left"), url.get("intermittent", False)))
+            said[url["url"]].append((run, url.get("state") or incident["state"], url.get("left"), url.get("flapping", False)))
     untold, unended, delays = [], [], collections.Counter()
     news = [event for event in events if event.kind in STATES]
     for event in news:
@@ -329,7 +329,7 @@ def judge(events, envelopes, server, grown):
                 marked = [run for run, _, _, unsteady in said[url] if unsteady and run <= last + 1]
                 if event.kind.startswith("flaps"):
                     if last == event.last and last < RUNS and not marked and truth.breaks(url, last) >= 3:
-                        untold.append((last, url, "comes and goes"))
+                        untold.append((last, url, "flaps"))
                     continue
                 runs = [run for run, told, left, _ in said[url] if told == state and not left and first <= run <= last + 1]
                 if runs:
@@ -340,7 +340,7 @@ def judge(events, envelopes, server, grown):
                 ended = [run for run, _, left, _ in said[url] if left and run > last]
                 if runs and is_last and last + 1 + HELD < RUNS and not ended and not marked:
                     unended.append((last, url))
-    # The third break of a URL is told once: that it comes and goes. The two before open and close its incident.
+    # The third break of a URL is told once: that it flaps. The two before open and close its incident.
     most = {"flaps-404": 3}
     again = [
         (incident, event.host, event.kind, event.first, event.last)

@@ -58,8 +58,11 @@ pub(crate) fn register_secrets() {
         let _ = secret_variable(name);
     }
     for name in PROXIES {
-        let values = [name.to_owned(), name.to_ascii_lowercase()].map(|name| variable(&name));
-        for url in values.iter().flatten() {
+        for url in [name.to_owned(), name.to_ascii_lowercase()]
+            .map(|name| variable(&name))
+            .iter()
+            .flatten()
+        {
             register_credentials(url);
         }
     }
@@ -72,7 +75,7 @@ pub(crate) fn of_plugins(secrets: &BTreeSet<String>) -> Vec<(OsString, OsString)
         let has_prefix = PLUGIN_PREFIXES.iter().any(|it| name.starts_with(it));
         (is_listed || has_prefix) && !secrets.contains(name) && !SECRETS.contains(&name)
     };
-    let all = env::vars_os();
-    all.filter(|(name, _)| name.to_str().is_some_and(is_seen))
+    env::vars_os()
+        .filter(|(name, _)| name.to_str().is_some_and(is_seen))
         .collect()
 }

@@ -28,3 +28,4 @@ pub mod schedule;
 pub mod seek;
 pub mod stop;
 pub mod sync;
+mod targets;

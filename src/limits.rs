@@ -12,9 +12,6 @@ pub(crate) const TEMPLATE: Limit = Limit::mib(1);
 /// A git hook, and a file that git keeps for itself.
 pub(crate) const GIT_FILE: Limit = Limit::mib(64);
 
-/// The index of git.
-pub(crate) const GIT_INDEX: Limit = Limit::mib(1 << 10);
-
 /// The files of the merge driver together.
 pub(crate) const MERGE: Limit = Limit::mib(256);
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use url::Url;
 use urldb_protocol::ProjectInfo;
+use urldb_render::shown_host;
 use urldb_text::{register_credentials, sanitize};
 use urldb_verdict::{NamedRecord, Selection};
 
@@ -39,8 +40,7 @@ pub(crate) struct Checkout {
 impl Checkout {
     /// The repository that `root` belongs to; empty if there is none, or if git refuses it.
     pub(crate) fn discover(root: &Path) -> Self {
-        let found = Repository::of_project(root);
-        let repository = found.ok().flatten();
+        let repository = Repository::of_project(root).ok().flatten();
         let repository = repository.as_ref();
         let origin = repository.and_then(Repository::origin);
         // The address of the remote may have the token that git logs in with.
@@ -147,24 +147,32 @@ pub(crate) fn selection_text(selection: &Selection) -> Option<String> {
     } = selection;
     let more_domains = domains.len().saturating_sub(MOST_RECORDS);
     let more_domains = (more_domains > 0).then(|| format!("and {more_domains} more domains"));
-    let domains = domains.iter().take(MOST_RECORDS);
-    let domains = domains.map(|domain| format!("-d {domain}"));
-    let domains = domains.chain(more_domains);
+    let domains = domains
+        .iter()
+        .take(MOST_RECORDS)
+        .map(|domain| format!("-d {}", shown_host(domain)))
+        .chain(more_domains);
     let categories = categories.iter().map(|category| format!("-c {category}"));
-    let prefix = path_prefix.iter();
-    let prefix = prefix.map(|prefix| format!("--path-prefix {prefix}"));
+    let prefix = path_prefix
+        .iter()
+        .map(|prefix| format!("--path-prefix {prefix}"));
     let url = |named: &NamedRecord| {
         let host = named.alias.as_ref().unwrap_or(&named.domain);
-        format!("{host}{}", named.path)
+        format!("{}{}", shown_host(host), named.path)
     };
     let urls = records.iter().take(MOST_RECORDS).map(url);
     let more = records.len().saturating_sub(MOST_RECORDS);
     let more = (more > 0).then(|| format!("and {more} more"));
-    let changed = changed.iter();
-    let changed = changed.map(|changed| format!("--changed-since {}", changed.revision));
-    let parts = domains.chain(categories).chain(prefix).chain(changed);
-    let parts = parts.chain(urls);
-    let text: Vec<String> = parts.chain(more).collect();
+    let changed = changed
+        .iter()
+        .map(|changed| format!("--changed-since {}", changed.revision));
+    let text: Vec<String> = domains
+        .chain(categories)
+        .chain(prefix)
+        .chain(changed)
+        .chain(urls)
+        .chain(more)
+        .collect();
     (!text.is_empty()).then(|| sanitize(&text.join(" ")).into_owned())
 }
 

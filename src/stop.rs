@@ -46,8 +46,8 @@ impl<R> StoppableReader<R> {
 
 impl<R: Read> Read for StoppableReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let goes_on = Interrupted::unless_goes_on(&self.stop, "the file was not read to its end");
-        goes_on.map_err(io::Error::other)?;
+        Interrupted::unless_goes_on(&self.stop, "the file was not read to its end")
+            .map_err(io::Error::other)?;
         self.input.read(buffer)
     }
 }

@@ -60,12 +60,7 @@ fn metrics(envelope: &Envelope) -> String {
         // Writing to a text cannot fail.
         let _ = writeln!(text, "urldb_urls{{state=\"{state}\"}} {count}");
     }
-    let is_open = |phase| {
-        matches!(
-            phase,
-            Phase::Opened | Phase::Grown | Phase::Shrunk | Phase::Unchanged
-        )
-    };
+    let is_open = |phase| matches!(phase, Phase::Opened | Phase::Changed | Phase::Unchanged);
     let open = envelope
         .incidents
         .iter()

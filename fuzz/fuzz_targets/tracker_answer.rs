@@ -66,7 +66,7 @@ fn report(phase: &str) -> Envelope {
         "threads": {"tracker": {"issue": "1"}},
     });
     let report = json!({
-        "protocol": 2, "findings": [], "mistakes": [], "mended": [], "changes": [], "archived": [], "incidents": [incident],
+        "protocol": 2, "findings": [], "mistakes": [], "fixed": [], "changes": [], "archived": [], "incidents": [incident],
         "run": {
             "id": "20261122T041700Z-a", "started": "2026-11-22T04:17:00Z",
             "finished": "2026-11-22T04:18:00Z", "version": "0.1.0", "repository": "sky-urls",

@@ -40,10 +40,11 @@ pub fn contents(old: &mut File, new: &mut File) -> Option<Contents> {
     let (folder_count, file_count) = (folders.len(), shown.len());
     shown.append(&mut folders);
     shown.truncate(MOST_MEMBERS);
-    let changed = shown
+    let names: Vec<&[u8]> = shown
         .iter()
-        .filter(|member| member.change == Change::Changed);
-    let names: Vec<&[u8]> = changed.map(|member| &*member.name).collect();
+        .filter(|member| member.change == Change::Changed)
+        .map(|member| &*member.name)
+        .collect();
     let texts = |file: &mut TimedFile<'_>| {
         let names = names.iter().copied();
         let texts = urldb_contents::texts(file, bounds, names, LONGEST_TEXT);

@@ -119,15 +119,19 @@ impl Bag {
             .map(|(name, text)| line(&Sha256::digest(text).into(), name));
         tags.push(("tagmanifest-sha256.txt", manifest.collect()));
         // RFC 8493 wants this folder, even if it is empty.
-        let payload = self.folder().folder("data");
-        payload.make().context("cannot write the bag")?;
+        self.folder()
+            .folder("data")
+            .make()
+            .context("cannot write the bag")?;
         for (name, text) in &tags {
-            let written = self.file(name).replace_unsynced(text.as_bytes());
-            written.with_context(|| format!("cannot write {name} of the bag"))?;
+            self.file(name)
+                .replace_unsynced(text.as_bytes())
+                .with_context(|| format!("cannot write {name} of the bag"))?;
         }
         let target = &self.target;
-        let moved = self.folder().rename(target);
-        moved.with_context(|| format!("cannot move the bag to {}", target.path().display()))?;
+        self.folder()
+            .rename(target)
+            .with_context(|| format!("cannot move the bag to {}", target.path().display()))?;
         // The bag was renamed: the temporary folder no longer exists.
         let _ = self.draft.keep();
         Ok(total)
@@ -151,15 +155,18 @@ fn line(sha256: &[u8; 32], name: &str) -> String {
 /// equals that of a folder, or that of another file in other case, gets a number.
 pub fn names<'a>(places: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
     let names: Vec<String> = places.map(|(host, path)| name(host, path)).collect();
-    let parents = names.iter().flat_map(|name| {
-        let slashes = name.match_indices('/');
-        slashes.map(|(at, _)| name[..at].to_lowercase())
-    });
-    let mut taken: BTreeSet<String> = parents.collect();
+    let mut taken: BTreeSet<String> = names
+        .iter()
+        .flat_map(|name| {
+            name.match_indices('/')
+                .map(|(at, _)| name[..at].to_lowercase())
+        })
+        .collect();
     let unused = |name: String| {
         let numbered = (2..).map(|number| format!("{name}={number}"));
-        let mut all = std::iter::once(name.clone()).chain(numbered);
-        all.find(|name| taken.insert(name.to_lowercase()))
+        std::iter::once(name.clone())
+            .chain(numbered)
+            .find(|name| taken.insert(name.to_lowercase()))
             .unwrap_or(name)
     };
     names.into_iter().map(unused).collect()

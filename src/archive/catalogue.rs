@@ -26,9 +26,9 @@ pub struct Catalogue {
     opened: RefCell<Option<CdxjIndex>>,
 }
 
-/// One capture of a URL.
+/// One capture of a URL, as the index and its record describe it.
 #[derive(Debug, Clone)]
-pub struct Capture {
+pub struct IndexedCapture {
     /// The line of the index.
     pub line: CdxjLine,
     /// The status. For a revisit: that of a capture with the same bytes, if the index has one.
@@ -38,7 +38,7 @@ pub struct Capture {
     pub truncated: Option<String>,
 }
 
-impl Capture {
+impl IndexedCapture {
     /// Whether the record refers to the bytes of an earlier capture.
     pub fn is_revisit(&self) -> bool {
         self.line.mime == REVISIT_MIME
@@ -109,7 +109,7 @@ impl Catalogue {
         &self,
         url: &str,
         request: Option<&StoredRequest>,
-    ) -> anyhow::Result<Vec<Capture>> {
+    ) -> anyhow::Result<Vec<IndexedCapture>> {
         let captures = self.find(url, request)?;
         if captures.is_empty() {
             return Err(self.not_found(url, request));
@@ -118,7 +118,11 @@ impl Catalogue {
     }
 
     /// Like [`Catalogue::captures_of`], but empty when there are none.
-    pub fn find(&self, url: &str, request: Option<&StoredRequest>) -> anyhow::Result<Vec<Capture>> {
+    pub fn find(
+        &self,
+        url: &str,
+        request: Option<&StoredRequest>,
+    ) -> anyhow::Result<Vec<IndexedCapture>> {
         let mut captures = self.find_at(&key_of(url, request), url)?;
         // An index of another program may have an answer to HEAD or POST under the key of the URL.
         captures.retain(|capture| request.is_some() || capture.line.request.is_none());
@@ -126,7 +130,7 @@ impl Catalogue {
     }
 
     /// The captures of a URL under one key of the index, oldest first.
-    pub(super) fn find_at(&self, key: &str, url: &str) -> anyhow::Result<Vec<Capture>> {
+    pub(super) fn find_at(&self, key: &str, url: &str) -> anyhow::Result<Vec<IndexedCapture>> {
         Ok(with_status(self.lines_of(key, url)?))
     }
 
@@ -140,8 +144,11 @@ impl Catalogue {
     /// The lines under one key of the index, oldest first.
     pub(super) fn lines_at(&self, key: &str) -> anyhow::Result<Vec<CdxjLine>> {
         self.with_index(|index| {
-            let found = index.captures(key).context(DAMAGED)?;
-            found.collect::<Result<_, _>>().context(DAMAGED)
+            index
+                .captures(key)
+                .context(DAMAGED)?
+                .collect::<Result<_, _>>()
+                .context(DAMAGED)
         })
     }
 
@@ -180,7 +187,7 @@ impl Catalogue {
     ///
     /// # Errors
     /// When there are none; the message suggests a similar URL.
-    pub fn all_of(&self, url: &str) -> anyhow::Result<Vec<Capture>> {
+    pub fn all_of(&self, url: &str) -> anyhow::Result<Vec<IndexedCapture>> {
         let mut captures = self.find(url, None)?;
         captures.extend(self.other_answers(url)?);
         if captures.is_empty() {
@@ -190,7 +197,7 @@ impl Catalogue {
     }
 
     /// The captures of a URL that answer other requests than GET.
-    fn other_answers(&self, url: &str) -> anyhow::Result<Vec<Capture>> {
+    fn other_answers(&self, url: &str) -> anyhow::Result<Vec<IndexedCapture>> {
         let lines = self.lines_with_request(url)?;
         let requests = lines.chunk_by(|one, other| one.key == other.key);
         Ok(requests
@@ -270,7 +277,7 @@ impl Catalogue {
 
 /// Captures of a URL, oldest first, each revisit with the status and the truncation of its original
 /// response.
-fn with_status(lines: Vec<CdxjLine>) -> Vec<Capture> {
+fn with_status(lines: Vec<CdxjLine>) -> Vec<IndexedCapture> {
     let mut known = HashMap::new();
     let captures = in_order(lines).into_iter().map(|line| {
         let is_revisit = line.mime == REVISIT_MIME;
@@ -285,7 +292,7 @@ fn with_status(lines: Vec<CdxjLine>) -> Vec<Capture> {
         if let Some(status) = line.status.filter(|_| !is_revisit) {
             known.insert(line.digest.clone(), (status, truncated.clone()));
         }
-        Capture {
+        IndexedCapture {
             line,
             status,
             truncated,

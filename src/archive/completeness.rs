@@ -13,7 +13,7 @@ pub(super) const MAX_BAD_RESPONSES: u64 = 8;
 
 /// Why the archive does not have the whole body of an observation.
 #[derive(Debug)]
-pub enum Missing {
+pub(super) enum Missing {
     /// Only the beginning of the body was read.
     Rest(String),
     /// The folder of temporary files had no room for the body.

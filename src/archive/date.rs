@@ -30,10 +30,12 @@ impl FromStr for PartialDate {
     type Err = InvalidDate;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let valid = digits(text).filter(|digits| is_on_the_calendar(digits));
-        valid.map(Self).ok_or_else(|| InvalidDate {
-            text: text.to_owned(),
-        })
+        digits(text)
+            .filter(|digits| is_on_the_calendar(digits))
+            .map(Self)
+            .ok_or_else(|| InvalidDate {
+                text: text.to_owned(),
+            })
     }
 }
 

@@ -17,7 +17,7 @@ use urldb_warc::files::{
 use urldb_warc::index::{CdxjIndex, LARGEST_LIST, files_of_segment};
 
 pub use super::remote::OpenedFile;
-use super::remote::RemoteStore;
+use super::remote::{FileCache, RemoteStore};
 use crate::config::Config;
 
 const CANNOT_LIST: &str = "cannot list the files of the archive";
@@ -129,9 +129,11 @@ impl ArchiveFiles {
         for list in self.names_where(|name| is_index_file(name) && name.ends_with(LOC_SUFFIX))? {
             let cannot = || format!("cannot read {list}");
             let mut text = vec![];
-            let file = self.open_file(&list).with_context(cannot)?;
-            let mut file = file.take(LARGEST_LIST.get());
-            file.read_to_end(&mut text).with_context(cannot)?;
+            self.open_file(&list)
+                .with_context(cannot)?
+                .take(LARGEST_LIST.get())
+                .read_to_end(&mut text)
+                .with_context(cannot)?;
             for name in files_of_segment(&text).with_context(cannot)? {
                 left.remove(&name);
             }
@@ -252,12 +254,12 @@ impl ArchiveFiles {
 
     /// The archive files that the store had, and that were removed.
     pub(super) fn removed(&self) -> BTreeSet<String> {
-        let removed = self
-            .manifest()
+        self.manifest()
             .into_iter()
-            .flat_map(Manifest::removed_names);
-        let archives = removed.filter(|name| is_archive_name(name));
-        archives.map(str::to_owned).collect()
+            .flat_map(Manifest::removed_names)
+            .filter(|name| is_archive_name(name))
+            .map(str::to_owned)
+            .collect()
     }
 
     /// Copies the segments of the index that only the store has to this machine.
@@ -278,6 +280,15 @@ impl ArchiveFiles {
             .context("cannot copy the index from the store")?;
         Ok(())
     }
+}
+
+/// A good copy of a file on this machine: in the folder of the archive, or in the cache.
+pub(super) fn copy_here(folder: &Root, cache: &FileCache, file: &StoredFile) -> Option<RootFile> {
+    let local = folder.file(&file.name);
+    if is_copy(&local, file).unwrap_or(false) {
+        return Some(local);
+    }
+    cache.good_copy(file)
 }
 
 /// Whether a local file has the bytes that the manifest says. A file of another length is not read.

@@ -29,16 +29,22 @@ impl<W> HashingWriter<W> {
 
     /// Computes digests of the algorithms of these, too, from the first byte on.
     pub fn compare_with(&mut self, digests: &[Digest]) {
-        let algorithms = digests.iter().map(Digest::algorithm);
-        let further = algorithms.filter(|algorithm| *algorithm != Algorithm::Sha256);
+        let further = digests
+            .iter()
+            .map(Digest::algorithm)
+            .filter(|algorithm| *algorithm != Algorithm::Sha256);
         self.further = further.map(DigestHasher::new).collect();
     }
 
     /// Whether the written bytes have all these digests, which they were to be compared with.
     pub fn has(&mut self, digests: &[Digest]) -> bool {
         let sha256 = Digest::new(Algorithm::Sha256, &self.sha256());
-        let further = self.further.drain(..).filter_map(DigestHasher::finish);
-        let found: Vec<Digest> = further.chain(sha256).collect();
+        let found: Vec<Digest> = self
+            .further
+            .drain(..)
+            .filter_map(DigestHasher::finish)
+            .chain(sha256)
+            .collect();
         digests.iter().all(|digest| found.contains(digest))
     }
 

@@ -73,9 +73,11 @@ impl JobResponse<'_> {
     /// The request, unless it was a GET.
     pub(super) fn stored_request(&self) -> Option<StoredRequest> {
         let sent = &self.hop.sent;
-        let mut headers = sent.headers.iter();
-        let content_type = headers.find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
-        let content_type = content_type.map(|(_, value)| String::from_utf8_lossy(value));
+        let content_type = sent
+            .headers
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case("content-type"))
+            .map(|(_, value)| String::from_utf8_lossy(value));
         (sent.method != "GET").then(|| StoredRequest {
             method: sent.method.clone(),
             content_type: content_type.unwrap_or_default().into_owned(),
@@ -85,9 +87,13 @@ impl JobResponse<'_> {
 
     /// The body of the request; empty without one.
     pub(super) fn request_body(&self) -> &[u8] {
-        let body = self.job.request.body.as_deref();
-        let sent = body.filter(|_| self.hop.sent.with_body);
-        sent.unwrap_or_default().as_bytes()
+        self.job
+            .request
+            .body
+            .as_deref()
+            .filter(|_| self.hop.sent.with_body)
+            .unwrap_or_default()
+            .as_bytes()
     }
 }
 
@@ -113,8 +119,8 @@ pub(super) fn fingerprint(redirects: &[Hop]) -> Option<String> {
 /// reason why the body is not whole. `None` without a body.
 pub(super) fn bad_response_digest(seen: &Observation) -> Option<String> {
     let (hop, body) = (seen.last()?, seen.body.as_ref()?);
-    let truncated = truncation(body, seen.failure.as_ref());
-    let truncated = truncated.map(|(reason, _)| reason.name().to_owned());
+    let truncated =
+        truncation(body, seen.failure.as_ref()).map(|(reason, _)| reason.name().to_owned());
     Some(digest_of([
         fingerprint(redirects(seen)).unwrap_or_default(),
         hop.url.clone(),

@@ -30,11 +30,8 @@ impl SortKeys for Keys {
 
 /// Whether two URLs are spellings of one. URLs with one key of the index need not be.
 pub fn is_same_url(one: &str, other: &str) -> bool {
-    let identity = |url: &str| {
-        let known = urldb_canon::identify(url).ok()?;
-        Some((known.scheme, known.host, known.path))
-    };
-    // URLs that no record can have, such as those with a port.
+    let identity = |url: &str| urldb_canon::identify(url).ok();
+    // URLs that no record can have, such as those with an IPv6 address.
     let parsed = |url: &str| url::Url::parse(url).ok();
     one == other
         || identity(one).is_some_and(|it| identity(other) == Some(it))

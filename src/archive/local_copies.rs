@@ -42,7 +42,7 @@ pub(super) fn make_room(
     folder: &Root,
     cache: &FileCache,
     manifest: &Manifest,
-    survey: &Survey<'_>,
+    survey: &Survey,
 ) -> anyhow::Result<()> {
     let mut copies: Vec<(SystemTime, u64, RootFile)> = vec![];
     for name in finished_files(folder)? {
@@ -92,7 +92,7 @@ fn remove_replaced(
     folder: &Root,
     name: &str,
     manifest: &Manifest,
-    survey: &Survey<'_>,
+    survey: &Survey,
 ) -> anyhow::Result<()> {
     let local = folder.file(name);
     if is_index_file(name) && name.ends_with(LOC_SUFFIX) {
@@ -106,8 +106,7 @@ fn remove_replaced(
 }
 
 fn remove(file: &RootFile) -> anyhow::Result<()> {
-    let removed = file.remove();
-    removed
+    file.remove()
         .map(drop)
         .with_context(|| format!("cannot remove {file}"))
 }

@@ -71,9 +71,9 @@ mod variants;
 pub mod wacz;
 
 pub use adoption::{adopt, ensure_sound};
-pub use catalogue::{Capture, Catalogue};
+pub use catalogue::{Catalogue, IndexedCapture};
 pub use compact::plan_compaction;
-pub use completeness::{Missing, is_good};
+pub use completeness::is_good;
 pub use copies::CopyReport;
 pub use date::PartialDate;
 pub use difference::ContentPair;
@@ -81,9 +81,9 @@ pub use digest_prefix::{DigestPrefix, InvalidPrefix};
 pub use files::ArchiveFiles;
 pub use hashing::HashingWriter;
 pub use health::{
-    Fact, LostCaptures, Settled, SettledFile, facts, files_not_here, files_that_were_here,
-    forget_captures, lost_captures, note_missing, noted_facts, remove_bad_copies, restore_manifest,
-    settle_lost,
+    Fact, LostCaptures, Settled, SettledFile, Survey, facts, files_not_here, files_that_were_here,
+    forget_captures, look, lost_captures, note_missing, noted_facts, remove_bad_copies,
+    restore_manifest, settle_lost,
 };
 pub use keys::{Keys, is_same_url};
 pub use output_files::{Provenance, describe_recovered};
@@ -93,6 +93,5 @@ pub use remote::{open_store, open_stores, stored_bytes};
 pub use retrieve::CaptureQuery;
 pub use rewrite::RewritePlan;
 pub use store::{Archive, ArchiveWriter};
-pub use stored::Stored;
 pub use upload::{UploadOptions, UploadReport, upload, upload_before_rewrite};
 pub use variants::{VariantChoice, has_headers, variant_with};

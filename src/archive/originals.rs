@@ -62,14 +62,16 @@ impl Catalogue {
     fn first_readable(&self, lines: &[&CdxjLine]) -> Option<CdxjLine> {
         let is_readable = |line: &&&CdxjLine| {
             let header = self.with_record(line, |header, _| Ok(header.clone()));
-            let segments = header.and_then(|header| self.segments_of(line, &header));
-            segments.is_ok_and(|it| it.is_none_or(|it| it.problem().is_none()))
+            header
+                .and_then(|header| self.segments_of(line, &header))
+                .is_ok_and(|it| it.is_none_or(|it| it.problem().is_none()))
         };
         // The first one may be in a file that is lost.
-        let readable = lines
+        lines
             .iter()
-            .find(|line| lines.len() == 1 || is_readable(line));
-        readable.or(lines.first()).map(|line| (*line).clone())
+            .find(|line| lines.len() == 1 || is_readable(line))
+            .or(lines.first())
+            .map(|line| (*line).clone())
     }
 
     /// Whether a response that has not the digest of a revisit is its original.

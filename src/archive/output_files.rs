@@ -198,8 +198,9 @@ impl OutputFiles {
 
     /// Removes the files, and forgets their lines: the index has lines of finished runs only.
     pub(super) fn discard(self) -> anyhow::Result<()> {
-        let discarded = self.series.discard();
-        discarded.context("cannot remove the archive files of this run")
+        self.series
+            .discard()
+            .context("cannot remove the archive files of this run")
     }
 
     /// Closes the last file and adds all lines to the index, unless the files are not indexed. Returns the
@@ -213,8 +214,10 @@ impl OutputFiles {
             return Ok(files);
         };
         if let Ok(lines) = &mut lines {
-            let names = files.iter().filter_map(|path| path.file_name());
-            names.for_each(|name| lines.add_name(&name.to_string_lossy()));
+            files
+                .iter()
+                .filter_map(|path| path.file_name())
+                .for_each(|name| lines.add_name(&name.to_string_lossy()));
         }
         match lines.and_then(IndexUpdate::finish) {
             Err(error) if error.is_damaged_index() => {
@@ -229,8 +232,10 @@ impl OutputFiles {
 
 /// The name of this machine.
 fn host_name() -> String {
-    let host = hostname::get().unwrap_or_default();
-    host.to_string_lossy().into_owned()
+    hostname::get()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
 }
 
 /// Host part in the names of this process's files. In an archive with a store a random number follows:

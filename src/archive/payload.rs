@@ -9,14 +9,14 @@ use urldb_warc::segment::StoredSegments;
 use urldb_warc::verify::{CopiedPayload, CopyError, copy_payload};
 use urldb_warc::{CdxjLine, Digest, FindingCode, Header};
 
-use super::{Capture, Catalogue};
+use super::{Catalogue, IndexedCapture};
 
 /// The bytes of a capture in the archive.
 #[derive(Debug)]
 pub struct Payload<'a> {
     pub(super) catalogue: &'a Catalogue,
     /// The capture that was found.
-    pub capture: Capture,
+    pub capture: IndexedCapture,
     /// The record with its bytes: the capture itself, or the response that it refers to.
     pub(super) stored: CdxjLine,
     /// The request that was asked for, unless a GET.
@@ -28,7 +28,7 @@ pub struct Payload<'a> {
     /// The segments of the record, if it has several.
     pub(super) segments: Option<StoredSegments>,
     /// Captures nearer to the wanted date that do not count: error pages, redirects, incomplete bodies.
-    pub passed_over: Vec<Capture>,
+    pub passed_over: Vec<IndexedCapture>,
     /// Why the nearest revisit does not count whose original is lost, if there is one.
     pub lost: Option<anyhow::Error>,
 }
@@ -36,15 +36,18 @@ pub struct Payload<'a> {
 impl Payload<'_> {
     /// The first of the captures passed over that have a good status and only the beginning of a
     /// body.
-    pub fn truncated_instead(&self) -> Option<&Capture> {
-        let mut passed_over = self.passed_over.iter();
-        passed_over.find(|capture| capture.truncated.is_some())
+    pub fn truncated_instead(&self) -> Option<&IndexedCapture> {
+        self.passed_over
+            .iter()
+            .find(|capture| capture.truncated.is_some())
     }
 
     /// Whether the archive has all segments of the record.
     pub(super) fn is_joined(&self) -> bool {
-        let problem = self.segments.as_ref().and_then(StoredSegments::problem);
-        problem.is_none()
+        self.segments
+            .as_ref()
+            .and_then(StoredSegments::problem)
+            .is_none()
     }
 
     /// Whether both are the same capture.
@@ -100,11 +103,13 @@ impl Payload<'_> {
             return copy_payload(&self.header, &mut blocks, output).map_err(failed);
         }
         self.catalogue.with_record(&self.stored, |_, mut record| {
-            let copied = copy_payload(&self.header, &mut record, output);
-            let copied = copied.map_err(|error| match error {
-                CopyError::Block(error) => anyhow::Error::new(record.fault(error)).context(place()),
-                error @ CopyError::Output(_) => failed(error),
-            })?;
+            let copied =
+                copy_payload(&self.header, &mut record, output).map_err(|error| match error {
+                    CopyError::Block(error) => {
+                        anyhow::Error::new(record.fault(error)).context(place())
+                    }
+                    error @ CopyError::Output(_) => failed(error),
+                })?;
             record.finish().with_context(place)?;
             Ok(copied)
         })

@@ -66,7 +66,7 @@ pub fn plan_removal(
     let mut revisited = HashSet::new();
     for line in catalogue.lines()? {
         let line = line?;
-        if is_revisit(&line) && *line.timestamp >= *limit {
+        if line.mime == REVISIT_MIME && *line.timestamp >= *limit {
             revisited.insert(line.digest);
         }
     }
@@ -81,7 +81,7 @@ pub fn plan_removal(
             key.clone_from(&line.key);
         }
         let is_old = *line.timestamp < *limit;
-        if is_revisit(&line) {
+        if line.mime == REVISIT_MIME {
             if is_old {
                 plan.leave_out(&own, &LeftOutRecord::of(&line));
             }
@@ -102,10 +102,6 @@ pub fn plan_removal(
     }
     plan.group(&own, options.max_size, false);
     Ok((plan, own.unsuitable))
-}
-
-fn is_revisit(line: &CdxjLine) -> bool {
-    line.mime == REVISIT_MIME
 }
 
 /// The latest response of a URL, and the latest one that is complete and good.

@@ -40,8 +40,12 @@ const SILENCE_LIMIT: Duration = Duration::from_secs(30);
 /// # Errors
 /// When there are no credentials, or the configuration cannot be used.
 pub fn open_stores(config: &Config) -> anyhow::Result<Vec<Store>> {
-    let stores = config.archive.stores.iter();
-    stores.map(|place| open_store(place, config)).collect()
+    config
+        .archive
+        .stores
+        .iter()
+        .map(|place| open_store(place, config))
+        .collect()
 }
 
 /// The places of a repository's archive for commands that only read. One that cannot be set up, such as a bucket without
@@ -50,21 +54,29 @@ pub fn open_stores(config: &Config) -> anyhow::Result<Vec<Store>> {
 /// # Errors
 /// When the configuration cannot be used.
 pub(super) fn stores_to_read(config: &Config) -> anyhow::Result<Vec<Store>> {
-    let stores = config.archive.stores.iter();
-    let opened = stores.map(|place| {
-        open_store(place, config).or_else(|error| {
-            let why: StoreError = error.downcast()?;
-            Ok(Store::unusable(place.location.clone(), why))
+    config
+        .archive
+        .stores
+        .iter()
+        .map(|place| {
+            open_store(place, config).or_else(|error| {
+                let why: StoreError = error.downcast()?;
+                Ok(Store::unusable(place.location.clone(), why))
+            })
         })
-    });
-    opened.collect()
+        .collect()
 }
 
 /// The bytes of all files in the last manifest on this machine; 0 without one.
 pub fn stored_bytes(config: &Config) -> u64 {
-    let manifest = FileCache::of(config).last_manifest().ok().flatten();
-    let manifest = manifest.unwrap_or_default();
-    manifest.files().map(|file| file.length).sum()
+    FileCache::of(config)
+        .last_manifest()
+        .ok()
+        .flatten()
+        .unwrap_or_default()
+        .files()
+        .map(|file| file.length)
+        .sum()
 }
 
 /// Sets up one of the places.
@@ -79,8 +91,7 @@ pub fn open_store(place: &ArchiveStore, config: &Config) -> anyhow::Result<Store
         }
         Location::Bucket(location) => location,
     };
-    let ca_file = config.network.ca_file.as_ref();
-    let authorities = ca_file.map(|path| {
+    let authorities = config.network.ca_file.as_ref().map(|path| {
         urldb_files::read(path, urldb_fetch::LARGEST_CA_FILE)
             .with_context(|| format!("cannot read {}", path.display()))
     });
@@ -233,9 +244,12 @@ impl RemoteStore {
         if let Some(copy) = self.cache.good_copy(file) {
             return Ok((copy.path(), None));
         }
-        let folder = self.cache.temporary_folder();
-        let folder = folder.map_err(|error| no_room(file, &error))?;
-        Ok((copy_into(&folder, file, &self.stores)?, Some(folder)))
+        let folder = self
+            .cache
+            .temporary_folder()
+            .map_err(|error| no_room(file, &error))?;
+        let copy = first_that_has(&self.stores, |store| copy_into(&folder, file, store))?;
+        Ok((copy.path(), Some(folder)))
     }
 
     /// Copies whole files, proven by their digests, into a folder on the file system of the archive.
@@ -243,25 +257,30 @@ impl RemoteStore {
         let folder = self.cache.temporary_folder()?;
         let mut copies = vec![];
         for file in names.iter().filter_map(|name| self.manifest.get(name)) {
-            copies.push(copy_into(&folder, &file, &self.stores)?);
+            let copy = first_that_has(&self.stores, |store| copy_into(&folder, &file, store))?;
+            copies.push(copy.path());
         }
         Ok((folder, copies))
     }
 }
 
-/// Copies a whole file, proven by its digest, from the first store that has it into a temporary folder.
-fn copy_into(folder: &TempDir, file: &StoredFile, stores: &[Store]) -> Result<PathBuf, StoreError> {
+/// Copies a whole file, proven by its digest, from a store into a temporary folder.
+pub(super) fn copy_into(
+    folder: &TempDir,
+    file: &StoredFile,
+    store: &Store,
+) -> Result<RootFile, StoreError> {
     let base = file.name.rsplit('/').next().unwrap_or(&file.name);
     let copy = Root::new(folder.path(), "the cache").file(base);
-    first_that_has(stores, |store| {
-        let created = copy.remove().and_then(|_| copy.create_new());
-        let mut output = created.map_err(|error| no_room(file, &error))?;
-        store.download(file, &mut output)
-    })?;
-    Ok(copy.path())
+    let mut output = copy
+        .remove()
+        .and_then(|_| copy.create_new())
+        .map_err(|error| no_room(file, &error))?;
+    store.download(file, &mut output)?;
+    Ok(copy)
 }
 
-fn no_room(file: &StoredFile, error: &io::Error) -> StoreError {
+pub(super) fn no_room(file: &StoredFile, error: &io::Error) -> StoreError {
     let problem = format!("there is no room for a copy of {}: {error}", file.name);
     StoreError::new(StoreErrorKind::Local, problem)
 }
@@ -316,8 +335,10 @@ impl FileCache {
 
     /// The serial of the manifest that this machine has read last; 0 if it has read none.
     pub(super) fn seen_serial(&self) -> u64 {
-        let last = self.last_manifest().ok().flatten();
-        last.map_or(0, |manifest| manifest.serial())
+        self.last_manifest()
+            .ok()
+            .flatten()
+            .map_or(0, |manifest| manifest.serial())
     }
 
     pub(super) fn temporary_folder(&self) -> io::Result<TempDir> {
@@ -351,13 +372,16 @@ impl FileCache {
 
     /// The copies: when each was last used, its length and itself.
     fn copies(&self) -> Vec<(SystemTime, u64, RootFile)> {
-        let files = self.folder.files().unwrap_or_default().into_iter();
-        let copies = files.filter_map(|file| {
-            let known = file.metadata().ok()?;
-            let is_copy = !file.name().to_str()?.starts_with('.');
-            is_copy.then_some((known.modified().ok()?, known.len(), file))
-        });
-        copies.collect()
+        self.folder
+            .files()
+            .unwrap_or_default()
+            .into_iter()
+            .filter_map(|file| {
+                let known = file.metadata().ok()?;
+                let is_copy = !file.name().to_str()?.starts_with('.');
+                is_copy.then_some((known.modified().ok()?, known.len(), file))
+            })
+            .collect()
     }
 
     /// Keeps the manifest, for times without a connection.
@@ -370,8 +394,9 @@ impl FileCache {
     /// The manifest with the highest serial that these places have, or that this machine has read last; and
     /// whose it is, for people.
     fn latest_manifest(&self, places: &[Store]) -> anyhow::Result<Option<(Manifest, String)>> {
-        let last = self.last_manifest()?;
-        let last = last.map(|it| (it, "this machine has last seen it".to_owned()));
+        let last = self
+            .last_manifest()?
+            .map(|it| (it, "this machine has last seen it".to_owned()));
         let copies = places.iter().filter_map(|place| {
             let manifest = place.manifest().ok()?;
             Some((manifest, format!("{} has it", place.location())))

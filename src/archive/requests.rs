@@ -12,7 +12,7 @@ use urldb_warc::{CdxjLine, Record, RecordType};
 
 use super::files::OpenedFile;
 use super::keys::key_of;
-use super::{Capture, Catalogue, date};
+use super::{Catalogue, IndexedCapture, date};
 
 impl Catalogue {
     /// Keeps the captures that answer exactly this request; all of them for a GET.
@@ -21,7 +21,7 @@ impl Catalogue {
     /// When a capture has no request in the archive, or when a file is damaged or missing.
     pub(super) fn retain_answers(
         &self,
-        captures: &mut Vec<Capture>,
+        captures: &mut Vec<IndexedCapture>,
         asked: Option<&StoredRequest>,
     ) -> anyhow::Result<()> {
         let Some(asked) = asked.filter(|asked| key_of("", Some(asked)) != key_of("", None)) else {
@@ -83,8 +83,7 @@ fn request_in(
         record.finish()?;
         return Ok(None);
     }
-    let read = StoredRequest::read_with_rest(&mut record);
-    let read = read.map_err(|error| record.fault(error))?;
+    let read = StoredRequest::read_with_rest(&mut record).map_err(|error| record.fault(error))?;
     record.finish()?;
     Ok(read.map(|(request, is_cut)| WholeRequest { request, is_cut }))
 }
@@ -111,8 +110,12 @@ impl WholeRequest {
 
 /// The media type without parameters, in lower case.
 fn essence(content_type: &str) -> String {
-    let essence = content_type.split(';').next().unwrap_or_default();
-    essence.trim().to_ascii_lowercase()
+    content_type
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase()
 }
 
 /// Whether two bodies of this media type have the same content.
@@ -120,8 +123,7 @@ fn means_the_same(kind: &str, one: &[u8], other: &[u8]) -> bool {
     match kind {
         "application/x-www-form-urlencoded" => {
             let pairs = |body| {
-                let pairs = url::form_urlencoded::parse(body);
-                let mut pairs: Vec<_> = pairs.into_owned().collect();
+                let mut pairs: Vec<_> = url::form_urlencoded::parse(body).into_owned().collect();
                 pairs.sort();
                 pairs
             };
@@ -130,8 +132,9 @@ fn means_the_same(kind: &str, one: &[u8], other: &[u8]) -> bool {
         }
         "application/json" | "text/plain" => {
             let parsed = |body| serde_json::from_slice::<Value>(body).ok();
-            let both = parsed(one).zip(parsed(other));
-            both.is_some_and(|(one, other)| is_same_json(&one, &other))
+            parsed(one)
+                .zip(parsed(other))
+                .is_some_and(|(one, other)| is_same_json(&one, &other))
         }
         _ => false,
     }

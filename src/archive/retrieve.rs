@@ -11,7 +11,7 @@ use urldb_warc::segment::StoredSegments;
 use urldb_warc::{CdxjLine, Digest, Header, Reader, Record};
 
 use super::files::OpenedFile;
-use super::{Capture, Catalogue, DigestPrefix, PartialDate, Payload, VariantChoice, date};
+use super::{Catalogue, DigestPrefix, IndexedCapture, PartialDate, Payload, VariantChoice, date};
 
 /// The digest of an index line without one.
 const NO_DIGEST: &str = "-";
@@ -20,7 +20,7 @@ const NO_DIGEST: &str = "-";
 const MAX_REDIRECTS: usize = 10;
 
 /// Whether the record of a line has the bytes of this digest itself.
-fn is_full_with(line: &CdxjLine, digest: &Digest) -> bool {
+pub(super) fn is_full_with(line: &CdxjLine, digest: &Digest) -> bool {
     line.mime != REVISIT_MIME && line.digest.parse().as_ref() == Ok(digest)
 }
 
@@ -166,7 +166,7 @@ impl Catalogue {
         &self,
         query: CaptureQuery<'_>,
         is_redirected: bool,
-    ) -> anyhow::Result<(Vec<Capture>, bool)> {
+    ) -> anyhow::Result<(Vec<IndexedCapture>, bool)> {
         let mut captures = self.captures_of(query.url, query.request)?;
         self.retain_answers(&mut captures, query.request)?;
         anyhow::ensure!(
@@ -178,7 +178,7 @@ impl Catalogue {
         query.variant.retain(&mut captures, query.url)?;
         if let Some(at) = query.at {
             let first = captures.first().map(|first| first.line.timestamp.clone());
-            let ends_after = |capture: &Capture| at.ends_after(&capture.line.timestamp);
+            let ends_after = |capture: &IndexedCapture| at.ends_after(&capture.line.timestamp);
             let by_then = captures.partition_point(ends_after);
             // The target of a redirect was captured just after it.
             captures.truncate(by_then.max(usize::from(is_redirected)));
@@ -192,7 +192,7 @@ impl Catalogue {
         let Some(prefix) = query.sha256 else {
             return Ok((captures, query.any));
         };
-        let has_bytes = |capture: &Capture| prefix.begins(&capture.line.digest);
+        let has_bytes = |capture: &IndexedCapture| prefix.begins(&capture.line.digest);
         let is_here = captures.iter().any(has_bytes);
         // A redirect may lead to them.
         captures.retain(|capture| {
@@ -208,15 +208,17 @@ impl Catalogue {
     }
 
     /// The target of a capture that is a redirect.
-    pub(super) fn target_of(&self, capture: &Capture) -> anyhow::Result<Option<String>> {
+    pub(super) fn target_of(&self, capture: &IndexedCapture) -> anyhow::Result<Option<String>> {
         if !capture.is_redirect() || capture.is_revisit() {
             return Ok(None);
         }
         let line = &capture.line;
         self.with_record(line, |_, mut record| {
             let head = StoredHead::read(&mut record).map_err(|error| record.fault(error))?;
-            let location = head.as_ref().and_then(|head| head.get("Location"));
-            let location = location.map(String::from_utf8_lossy);
+            let location = head
+                .as_ref()
+                .and_then(|head| head.get("Location"))
+                .map(String::from_utf8_lossy);
             let joined =
                 location.and_then(|location| url::Url::parse(&line.url).ok()?.join(&location).ok());
             Ok(joined.map(|mut target| {
@@ -283,7 +285,7 @@ impl Catalogue {
     /// When a file is damaged or missing.
     pub fn payload_at(&self, line: CdxjLine) -> anyhow::Result<Payload<'_>> {
         let (status, truncated) = (line.status, line.truncated.clone());
-        self.payload_of(Capture {
+        self.payload_of(IndexedCapture {
             line,
             status,
             truncated,
@@ -294,7 +296,7 @@ impl Catalogue {
     /// lost original.
     fn resolved(
         &self,
-        capture: Capture,
+        capture: IndexedCapture,
         passed_over: &mut PassedOver,
     ) -> anyhow::Result<Option<Payload<'_>>> {
         let may_be_lost = capture.is_revisit() || passed_over.lost.is_some();
@@ -309,7 +311,7 @@ impl Catalogue {
 
     /// The bytes of a capture. The record says whether the body is complete; the index may be older,
     /// or by another program.
-    fn payload_of(&self, capture: Capture) -> anyhow::Result<Payload<'_>> {
+    fn payload_of(&self, capture: IndexedCapture) -> anyhow::Result<Payload<'_>> {
         let stored = if capture.is_revisit() {
             self.original_of(&capture.line)?
         } else {
@@ -330,12 +332,14 @@ impl Catalogue {
             header.push("WARC-Payload-Digest", &stored.digest)?;
         }
         let is_incomplete = segments.as_ref().is_some_and(|it| it.problem().is_some());
-        let stated = header.get("WARC-Truncated");
-        let stated = stated.or(is_incomplete.then_some(UNSPECIFIED));
-        let truncated = stated.map(str::to_owned).or(truncated);
+        let truncated = header
+            .get("WARC-Truncated")
+            .or(is_incomplete.then_some(UNSPECIFIED))
+            .map(str::to_owned)
+            .or(truncated);
         Ok(Payload {
             catalogue: self,
-            capture: Capture {
+            capture: IndexedCapture {
                 truncated,
                 status: capture.status.or(stored.status),
                 ..capture
@@ -359,12 +363,15 @@ impl Catalogue {
         if header.get("WARC-Segment-Number").is_none() {
             return Ok(None);
         }
-        let id = header.get("WARC-Record-ID").and_then(continuation_key);
-        let lines = id.map_or(Ok(vec![]), |key| self.lines_at(&key))?;
-        let continuations = lines.into_iter().map(|it| (it.filename, it.extent.offset));
+        let continuations = header
+            .get("WARC-Record-ID")
+            .and_then(continuation_key)
+            .map_or(Ok(vec![]), |key| self.lines_at(&key))?
+            .into_iter()
+            .map(|it| (it.filename, it.extent.offset));
         let (file, offset) = (&stored.filename, stored.extent.offset);
-        let found = StoredSegments::read(&self.files, continuations, file, offset);
-        found.with_context(|| format!("cannot read the segments of {}", stored.url))
+        StoredSegments::read(&self.files, continuations, file, offset)
+            .with_context(|| format!("cannot read the segments of {}", stored.url))
     }
 
     /// The `WARC-Record-ID` of the record that a line of the index is about, without brackets.
@@ -425,7 +432,7 @@ impl Catalogue {
 #[derive(Default)]
 struct PassedOver {
     /// Those that do not count.
-    captures: Vec<Capture>,
+    captures: Vec<IndexedCapture>,
     /// Why the first revisit without its original has no bytes.
     lost: Option<anyhow::Error>,
 }

@@ -97,10 +97,9 @@ impl OwnFiles {
 
     /// Whether a file may be rewritten.
     fn has(&self, name: &str) -> bool {
-        let found = self
-            .files
-            .binary_search_by(|(own, _)| own.as_str().cmp(name));
-        found.is_ok()
+        self.files
+            .binary_search_by(|(own, _)| own.as_str().cmp(name))
+            .is_ok()
     }
 
     fn read_records(
@@ -134,8 +133,10 @@ impl OwnFiles {
             }
         }
         for failure in found {
-            let failures = self.failures.entry(failure.url.clone()).or_default();
-            failures.push(failure.timestamp.clone());
+            self.failures
+                .entry(failure.url.clone())
+                .or_default()
+                .push(failure.timestamp.clone());
             self.failure_records.push(failure);
         }
         Ok(())
@@ -150,8 +151,10 @@ impl RewritePlan {
             return;
         }
         self.captures += 1;
-        let segments = own.segmented.leaving_with(&record.position);
-        let segments = segments.filter(|segment| own.has(&segment.position.0));
+        let segments = own
+            .segmented
+            .leaving_with(&record.position)
+            .filter(|segment| own.has(&segment.position.0));
         for LeftOutRecord { position, length } in segments.chain([record]) {
             let (name, offset) = position.clone();
             self.bytes += length;
@@ -227,8 +230,7 @@ impl RewritePlan {
                 let copy = files.whole(name);
                 copies.push(copy.with_context(|| format!("cannot read {name}"))?);
             }
-            let sources = group.iter().zip(&copies);
-            let sources = sources.map(|(name, copy)| JoinSource {
+            let sources = group.iter().zip(&copies).map(|(name, copy)| JoinSource {
                 name,
                 path: copy.as_ref(),
             });

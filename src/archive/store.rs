@@ -29,10 +29,13 @@ use super::known_content::{BAD_LEDGER, content_of, original};
 use super::origins::{EarlierOrigins, Origins};
 use super::output_files::{OutputFiles, Provenance, random_id, warc_date};
 use super::pending_record::{PendingRecord, RecordOptions, RecordPacker};
-use super::stored::{Stored, known_bad_response};
+use super::stored::{archived, known_bad_response};
 use crate::ambient::Ambient;
 use crate::config::{self, ArchiveRequests};
-use crate::ledger::{BadResponse, Capture, Content, KnownCaptures, KnownOrigin, KnownOrigins};
+use crate::explain::explain;
+use crate::ledger::{
+    Archived, BadResponse, Capture, Content, KnownCaptures, KnownOrigin, KnownOrigins,
+};
 
 /// The archive of a run.
 pub struct Archive {
@@ -109,8 +112,9 @@ impl Archive {
     }
 
     fn into_files(self) -> OutputFiles {
-        let files = self.files.into_inner();
-        files.unwrap_or_else(PoisonError::into_inner)
+        self.files
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -124,19 +128,31 @@ pub struct ArchiveWriter<'a> {
 }
 
 impl ArchiveWriter<'_> {
-    /// Archives one observation of a job.
-    ///
-    /// # Errors
-    /// When a record cannot be written. Earlier records are complete.
-    pub fn store(
-        &mut self,
-        job: &Job,
-        seen: &mut Observation,
-        captures: &KnownCaptures,
-    ) -> anyhow::Result<Stored> {
-        let stored = self.store_captures(job, seen, captures);
+    /// Archives one observation of a job. The result has the error, if a record cannot be written, so that a full disk
+    /// keeps nobody from being notified. Earlier records are complete then.
+    pub fn store(&mut self, job: &Job, seen: &mut Observation, known: KnownCaptures) -> Archived {
+        let stored = self.store_captures(job, seen, &known);
         let origins = std::mem::take(&mut self.origins);
-        Ok(Stored { origins, ..stored? })
+        let stored = match stored {
+            Ok(stored) => Archived { origins, ..stored },
+            Err(error) => Archived {
+                captures: KnownCaptures {
+                    content: None,
+                    bad_response: known.bad_response,
+                },
+                error: Some(explain(&error)),
+                not_archived: Some(explain(&error)),
+                ..Archived::default()
+            },
+        };
+        Archived {
+            captures: KnownCaptures {
+                content: stored.captures.content.or(known.content),
+                ..stored.captures
+            },
+            error: (stored.error).map(|why| format!("{}: cannot be archived: {why}", job.url)),
+            ..stored
+        }
     }
 
     fn store_captures(
@@ -144,9 +160,9 @@ impl ArchiveWriter<'_> {
         job: &Job,
         seen: &mut Observation,
         captures: &KnownCaptures,
-    ) -> anyhow::Result<Stored> {
+    ) -> anyhow::Result<Archived> {
         if job.body == BodyUse::Skip {
-            return Ok(Stored::default());
+            return Ok(Archived::default());
         }
         let known = captures.content.as_ref();
         let known_bad = captures.bad_response.as_ref();
@@ -164,22 +180,17 @@ impl ArchiveWriter<'_> {
         }
         if let (None, Some(failure)) = (&seen.body, &seen.failure) {
             self.store_failure(job, seen, failure)?;
-            return Ok(Stored {
-                bad_response: known_bad.cloned(),
-                ..Stored::default()
-            });
+            let mut stored = Archived::default();
+            stored.captures.bad_response = known_bad.cloned();
+            return Ok(stored);
         }
         let (stored, capture) = if seen.is_not_modified() {
             self.store_not_modified(job, seen, known)?;
-            let stored = Stored {
-                content: known.cloned(),
-                ..Stored::default()
-            };
-            (stored, None)
+            (archived(known.cloned(), None), None)
         } else {
             self.store_end(job, seen, known)?
         };
-        let content = stored.content.map(|content| Content {
+        let content = stored.captures.content.map(|content| Content {
             redirects: chain,
             fits: if seen.is_not_modified() {
                 content.fits.filter(|_| !job.promise.digests.is_empty())
@@ -198,9 +209,11 @@ impl ArchiveWriter<'_> {
                 file: capture.file,
             })
         });
-        Ok(Stored {
-            content,
-            bad_response,
+        Ok(Archived {
+            captures: KnownCaptures {
+                content,
+                bad_response,
+            },
             ..stored
         })
     }
@@ -211,7 +224,7 @@ impl ArchiveWriter<'_> {
         job: &Job,
         seen: &mut Observation,
         known: Option<&Content>,
-    ) -> anyhow::Result<(Stored, Option<Capture>)> {
+    ) -> anyhow::Result<(Archived, Option<Capture>)> {
         let is_whole = is_good(job, seen);
         let missing = missing_rest(seen).filter(|_| !is_whole);
         let chain = fingerprint(redirects(seen));
@@ -222,7 +235,7 @@ impl ArchiveWriter<'_> {
             ..
         } = seen;
         let (Some(hop), Some(body)) = (hops.last(), body.as_mut()) else {
-            return Ok((Stored::default(), None));
+            return Ok((Archived::default(), None));
         };
         let response = JobResponse {
             job,
@@ -232,8 +245,8 @@ impl ArchiveWriter<'_> {
         let digest = response.digest.to_string();
         // The content of the ledger is that of a good answer: an error page with the same bytes is
         // another response.
-        let is_good = (200..300).contains(&hop.status);
-        let is_comparable = is_good && (is_whole || body.end == BodyEnd::Cut);
+        let is_success = (200..300).contains(&hop.status);
+        let is_comparable = is_success && (is_whole || body.end == BodyEnd::Cut);
         // A redirect may turn a POST into a GET. The original of a revisit answers the same request,
         // so the same redirects led to it.
         let is_same_request =
@@ -244,26 +257,18 @@ impl ArchiveWriter<'_> {
         let original = same.and_then(|content| content.capture.as_ref());
         if let Some(capture) = original {
             self.store_revisit(&response, capture)?;
-            let stored = Stored {
-                content: same.cloned(),
-                missing,
-                ..Stored::default()
-            };
-            return Ok((stored, None));
+            return Ok((archived(same.cloned(), missing.as_ref()), None));
         }
-        let truncation = truncation(body, failure.as_ref()).filter(|_| !is_whole);
-        let truncated = truncation.map(|(reason, _)| reason);
+        let truncated = truncation(body, failure.as_ref())
+            .filter(|_| !is_whole)
+            .map(|(reason, _)| reason);
         let capture = self.store_response(&response, body, truncated)?;
         // A body that is always cut is remembered too; else every run would capture it again.
-        let is_cut = body.end == BodyEnd::Cut && is_good;
+        let is_cut = body.end == BodyEnd::Cut && is_success;
         let is_remembered = is_whole || is_cut && known.is_none();
         let content = is_remembered.then(|| content_of(hop, digest, capture.clone()));
-        let stored = Stored {
-            content,
-            missing: missing_of(job, body, missing),
-            ..Stored::default()
-        };
-        Ok((stored, capture))
+        let missing = missing_of(job, body, missing);
+        Ok((archived(content, missing.as_ref()), capture))
     }
 
     fn store_revisit(
@@ -472,11 +477,14 @@ impl ArchiveWriter<'_> {
 
     /// Writes records that belong together, and returns the name of the file that has them.
     fn write(&mut self, records: Vec<PendingRecord<'_>>) -> anyhow::Result<String> {
-        let records = records.into_iter();
-        let records = records.map(|record| self.packer.pack(record));
-        let records = records.collect::<anyhow::Result<_>>()?;
-        let files = self.archive.files.lock();
-        let mut files = files.unwrap_or_else(PoisonError::into_inner);
-        files.append(records)
+        let records = records
+            .into_iter()
+            .map(|record| self.packer.pack(record))
+            .collect::<anyhow::Result<_>>()?;
+        self.archive
+            .files
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .append(records)
     }
 }

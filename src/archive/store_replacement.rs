@@ -93,8 +93,8 @@ impl UnpublishedObjects {
     }
 
     pub(super) fn forget(&self) -> anyhow::Result<()> {
-        let removed = self.0.remove();
-        removed
+        self.0
+            .remove()
             .map(drop)
             .with_context(|| format!("cannot remove {}", self.0))
     }

@@ -36,26 +36,29 @@ pub(super) fn text_difference(old: &str, new: &str) -> TextDifference {
         DiffTag::Replace => MOST_LINES / 2,
         _ => MOST_LINES,
     };
-    let ops = groups.iter().flatten();
-    let changes = ops.flat_map(|op| {
-        let (mut old, mut new) = (0, 0);
-        diff.iter_changes(op).filter(move |change| {
-            let count = match change.tag() {
-                ChangeTag::Insert => &mut new,
-                _ => &mut old,
-            };
-            *count += 1;
-            *count <= most_of(op)
+    let lines = groups
+        .iter()
+        .flatten()
+        .flat_map(|op| {
+            let (mut old, mut new) = (0, 0);
+            diff.iter_changes(op).filter(move |change| {
+                let count = match change.tag() {
+                    ChangeTag::Insert => &mut new,
+                    _ => &mut old,
+                };
+                *count += 1;
+                *count <= most_of(op)
+            })
         })
-    });
-    let lines = changes.take(MOST_LINES).map(|change| {
-        let mark = match change.tag() {
-            ChangeTag::Insert => '+',
-            ChangeTag::Delete => '-',
-            ChangeTag::Equal => ' ',
-        };
-        shown(mark, change.value())
-    });
+        .take(MOST_LINES)
+        .map(|change| {
+            let mark = match change.tag() {
+                ChangeTag::Insert => '+',
+                ChangeTag::Delete => '-',
+                ChangeTag::Equal => ' ',
+            };
+            shown(mark, change.value())
+        });
     TextDifference {
         added,
         removed,

@@ -5,23 +5,25 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
+use jiff::Timestamp;
 use urldb_files::Root;
-use urldb_store::{
-    Manifest, ManifestChange, Store, StoreError, StoreErrorKind, StoredFile, first_that_has,
-};
+use urldb_store::{Manifest, ManifestChange, Store, StoreError, StoreErrorKind, StoredFile};
 use urldb_warc::files::{LOC_SUFFIX, is_index_file};
-use urldb_warc::index::{LARGEST_LIST, files_of_segment};
+use urldb_warc::index::LARGEST_LIST;
 
 use super::copies::{Copies, CopyReport};
+use super::files::copy_here;
 use super::health::{self, Fact, Survey};
 use super::keys::Keys;
 use super::local_copies::{files_of, finished_files, make_room, remove_taken_apart};
-use super::remote::{FileCache, open_stores};
+use super::remote::FileCache;
 use super::store_replacement::UnpublishedObjects;
 use crate::config::Config;
+use crate::explain::explain;
 
 /// Bytes of files after which the manifest is written, so that a later fault does not undo them.
 const BATCH: u64 = 256 << 20;
@@ -30,25 +32,17 @@ const BATCH: u64 = 256 << 20;
 const PATIENCE: Duration = Duration::from_hours(72);
 
 /// The outcome of an upload, and the work that is left.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug)]
 pub struct UploadReport {
-    /// The first store.
-    pub location: String,
-    /// Number of files that are in the store now, and were not before.
-    pub files: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Number of finished files that are not in the store.
-    pub waiting: u64,
-    /// Why files wait: the store cannot be reached, and the next run tries again.
-    pub delay: Option<String>,
+    /// The places, with what the upload has given them.
+    pub survey: Survey,
+    /// The files that each place got, the first store first.
+    pub places: Vec<CopyReport>,
+    /// Whether nothing kept the files of this machine from the first store.
+    pub is_stored: bool,
     /// Whether the manifest has no room for the files that wait.
     pub is_full: bool,
-    /// The faults that a person has to mend.
-    pub faults: Vec<String>,
-    /// The files that each place got from other places or from this machine, but new files of the first store.
-    pub copies: Vec<CopyReport>,
-    /// The facts about the places and their files after that.
+    /// Everything that is wrong with the places and their files after that.
     pub facts: Vec<Fact>,
 }
 
@@ -67,20 +61,17 @@ pub struct UploadOptions {
 /// # Errors
 /// When there are no credentials, or when the folder of the archive or the ledger cannot be read.
 pub fn upload(config: &Config, options: UploadOptions) -> anyhow::Result<Option<UploadReport>> {
-    let stores = open_stores(config)?;
-    let Some(store) = stores.first() else {
+    let Some(survey) = health::look(config)? else {
         return Ok(None);
     };
-    let root = config.archive_root();
     let upload = Upload {
         config,
-        folder: &root,
-        store,
-        stores: &stores,
+        folder: config.archive_root(),
+        store: Arc::clone(&survey.places[0].store),
         cache: FileCache::of(config),
         options,
     };
-    upload.run().map(Some)
+    upload.run(survey).map(Some)
 }
 
 /// Brings the finished files of this machine into the store, before files are rewritten. Does nothing without
@@ -98,17 +89,13 @@ pub fn upload_before_rewrite(config: &Config) -> anyhow::Result<()> {
         .with_context(|| format!("cannot make {}", folder.display()))?;
     // Also completes or undoes what a killed process was rewriting.
     urldb_warc::index::complete_index(folder, &Keys).context("cannot complete the index")?;
-    let report = upload(config, UploadOptions::default())?.unwrap_or_default();
+    let report = upload(config, UploadOptions::default())?;
     // Joining files makes room, also of those that are not stored.
-    if report.is_full {
-        return Ok(());
+    let hindered = report.filter(|report| !(report.is_stored || report.is_full));
+    if let Some(cause) = hindered.and_then(|report| report.facts.into_iter().next()) {
+        anyhow::bail!("the archive cannot be rewritten while files are not stored: {cause}")
     }
-    match report.faults.into_iter().next().or(report.delay) {
-        Some(cause) => {
-            anyhow::bail!("the archive cannot be rewritten while files are not stored: {cause}")
-        }
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 /// The index of this machine, as an upload sees it.
@@ -121,24 +108,25 @@ struct NewIndex<'a> {
 
 struct Upload<'a> {
     config: &'a Config,
-    folder: &'a Root,
+    folder: Root,
     /// The first store, which decides which files there are.
-    store: &'a Store,
-    /// All places, the first one included.
-    stores: &'a [Store],
+    store: Arc<Store>,
     cache: FileCache,
     options: UploadOptions,
 }
 
 impl Upload<'_> {
-    fn run(&self) -> anyhow::Result<UploadReport> {
+    fn run(&self, survey: Survey) -> anyhow::Result<UploadReport> {
         let mut report = UploadReport {
-            location: self.store.location().to_string(),
-            ..UploadReport::default()
+            places: survey.places.iter().map(CopyReport::new).collect(),
+            survey,
+            is_stored: false,
+            is_full: false,
+            facts: vec![],
         };
-        let mut survey = health::survey(self.config, self.stores, &self.cache)?;
+        let survey = &mut report.survey;
         let copies = Copies {
-            folder: self.folder,
+            folder: &self.folder,
             cache: &self.cache,
             most: if self.options.repairs {
                 u64::MAX
@@ -149,34 +137,32 @@ impl Upload<'_> {
         };
         if let Some(fact) = survey.fault_of(0) {
             // Without the manifest, all finished files may be new.
-            let finished = finished_files(self.folder)?;
-            report.waiting = finished.len() as u64;
-            if fact.needs_person {
-                report.faults.push(fact.to_string());
-            } else {
-                self.delay(&mut report, &finished, fact.to_string());
+            let finished = finished_files(&self.folder)?;
+            report.facts.push(self.waiting(&finished, fact.clone()));
+            for (index, given) in report.places.iter_mut().enumerate().skip(1) {
+                let fact = copies.give_new(survey, index, &finished, given);
+                report.facts.extend(fact);
             }
-            let others = 1..self.stores.len();
-            let given = others.map(|index| copies.give_new(&mut survey, index, &finished));
-            report.copies = given.collect();
             return Ok(report);
         }
         let mut manifest = survey.manifest();
-        health::adopt_unnamed(self.config, &survey, &manifest)?;
-        remove_taken_apart(self.folder, &manifest)?;
-        let finished = finished_files(self.folder)?;
-        let waiting =
-            self.bring_finished(finished.clone(), &mut survey, &mut manifest, &mut report);
+        health::adopt_unnamed(self.config, survey, &manifest)?;
+        remove_taken_apart(&self.folder, &manifest)?;
+        let finished = finished_files(&self.folder)?;
+        let waiting = self.bring_finished(finished.clone(), &mut manifest, &mut report);
+        let survey = &mut report.survey;
+        report.is_stored = report.facts.is_empty();
         self.cache.keep_manifest(&manifest);
-        for index in 0..self.stores.len() {
-            let copy = copies.complete(&mut survey, index, &manifest);
-            report.copies.push(copy);
+        survey.set_manifest(0, &manifest);
+        for (index, given) in report.places.iter_mut().enumerate() {
+            let fact = copies.complete(survey, index, &manifest, given);
+            report.facts.extend(fact);
         }
-        report.facts = survey.facts(&manifest, &finished, |file| {
-            copies.copy_here(file).is_some()
-        });
+        let is_here = |file: &StoredFile| copy_here(&self.folder, &self.cache, file).is_some();
+        let facts = survey.facts(&manifest, &finished, is_here);
+        report.facts.extend(facts);
         if waiting.is_empty() {
-            make_room(self.folder, &self.cache, &manifest, &survey)?;
+            make_room(&self.folder, &self.cache, &manifest, survey)?;
         }
         Ok(report)
     }
@@ -185,15 +171,14 @@ impl Upload<'_> {
     fn bring_finished(
         &self,
         finished: Vec<String>,
-        survey: &mut Survey<'_>,
         manifest: &mut Manifest,
         report: &mut UploadReport,
     ) -> Vec<String> {
-        if let Err(error) = self.tidy(survey, manifest) {
+        if let Err(error) = self.tidy(&report.survey, manifest) {
             match error.downcast_ref::<StoreError>() {
                 // The needless objects only take room until the next run.
                 Some(error) if error.is_transient() => {}
-                _ => report.faults.push(format!("{error:#}")),
+                _ => report.facts.push(Fact::cannot_store(explain(&error))),
             }
         }
         let is_new = |manifest: &Manifest, name: &str| {
@@ -225,22 +210,23 @@ impl Upload<'_> {
         let done = prepared.and_then(|()| self.bring(&archives, &index, manifest, report));
         // Other machines, too, write an object before the manifest names it.
         for file in manifest.files().filter(|file| !before.contains(&file.name)) {
-            survey.places[0].add(&file);
+            report.survey.places[0].add(&file);
         }
         let waiting: Vec<String> = finished
             .into_iter()
             .filter(|name| is_new(manifest, name))
             .collect();
-        report.waiting = waiting.len() as u64;
         if let Err(error) = done {
-            self.add_error(report, &waiting, &error);
+            report.is_full = error.kind() == StoreErrorKind::Full;
+            let fact = self.waiting(&waiting, Fact::upload_failed(&error));
+            report.facts.push(fact);
         }
         waiting
     }
 
     /// Deletes from the first store what killed processes left there.
-    fn tidy(&self, survey: &Survey<'_>, manifest: &Manifest) -> anyhow::Result<()> {
-        UnpublishedObjects::of(self.folder).discard(self.store)?;
+    fn tidy(&self, survey: &Survey, manifest: &Manifest) -> anyhow::Result<()> {
+        UnpublishedObjects::of(&self.folder).discard(&self.store)?;
         if let Ok(listing) = &survey.places[0].listing {
             self.store.tidy(manifest, listing)?;
             // Their lines are in others: a process that was killed did not name them, and the next one made
@@ -275,7 +261,7 @@ impl Upload<'_> {
             }
         }
         // The index must name no file that the store lacks.
-        if report.faults.is_empty() {
+        if report.facts.is_empty() {
             match self.index_change(index, manifest, report) {
                 Ok(of_index) => {
                     change.add.extend(of_index.add);
@@ -297,12 +283,12 @@ impl Upload<'_> {
         manifest: &Manifest,
         report: &mut UploadReport,
     ) -> Result<ManifestChange, StoreError> {
-        let superseded = self.superseded(index.replacing, manifest)?;
+        let superseded = self.superseded(index.replacing, manifest, &report.survey)?;
         let mut change = ManifestChange::default();
         for name in index.segments {
             self.add(name, &mut change, report)?;
         }
-        if report.faults.is_empty() {
+        if report.facts.is_empty() {
             // Their lines are in several segments, which `urldb archive index` can make anew.
             change.remove = superseded.into_iter().map(|name| (name, None)).collect();
         }
@@ -317,8 +303,7 @@ impl Upload<'_> {
         report: &mut UploadReport,
     ) -> Result<(), StoreError> {
         let local = self.folder.file(name);
-        let known = local.metadata();
-        let known = known.map_err(|error| unreadable(name, &error));
+        let known = local.metadata().map_err(|error| unreadable(name, &error));
         match known.and_then(|_| self.store.upload(name, &local)) {
             Ok(file) => change.add.push(file),
             Err(error)
@@ -327,7 +312,7 @@ impl Upload<'_> {
                     StoreErrorKind::Local | StoreErrorKind::Conflict
                 ) =>
             {
-                report.faults.push(error.to_string());
+                report.facts.push(Fact::cannot_store(error.to_string()));
             }
             Err(error) => return Err(error),
         }
@@ -354,8 +339,9 @@ impl Upload<'_> {
             }
             published => published?,
         };
-        report.files += change.add.len() as u64;
-        report.bytes += bytes_of(&change.add);
+        for file in &change.add {
+            report.places[0].add(file);
+        }
         *manifest = published.manifest;
         match published.undeleted {
             Some(error) if !error.is_transient() => Err(error),
@@ -369,6 +355,7 @@ impl Upload<'_> {
         &self,
         segments: &[&String],
         manifest: &Manifest,
+        survey: &Survey,
     ) -> Result<Vec<String>, StoreError> {
         let mut covered = BTreeSet::new();
         for name in segments.iter().filter(|name| name.ends_with(LOC_SUFFIX)) {
@@ -389,16 +376,11 @@ impl Upload<'_> {
             if file.length > LARGEST_LIST.get() || local.kind().is_some() {
                 continue;
             }
-            let downloaded = first_that_has(self.stores, |store| {
-                let mut text = vec![];
-                store.download(&file, &mut text).map(|()| text)
-            });
-            let text = match downloaded {
-                // A lost segment is a fact of its own.
-                Err(error) if error.kind() == StoreErrorKind::Missing => continue,
-                text => text?,
+            // A lost segment is a fact of its own.
+            let Some((_folder, list)) = self.cache.fetch(&file, survey.having(&file))? else {
+                continue;
             };
-            let files = files_of_segment(&text).map_err(|error| unreadable(&file.name, &error))?;
+            let files = files_of(&list).map_err(|error| unreadable(&file.name, &error))?;
             let is_covered = |file: &String| covered.contains(file) || manifest.was_removed(file);
             // A segment without names has lines of damaged files.
             if !files.is_empty() && files.iter().all(is_covered) {
@@ -413,31 +395,22 @@ impl Upload<'_> {
         Ok(superseded)
     }
 
-    fn add_error(&self, report: &mut UploadReport, waiting: &[String], error: &StoreError) {
-        report.is_full |= error.kind() == StoreErrorKind::Full;
-        if error.is_transient() {
-            self.delay(report, waiting, error.to_string());
-        } else {
-            report.faults.push(error.to_string());
+    /// The fact that files wait for the next run, for this reason; a person has to know after days.
+    fn waiting(&self, files: &[String], cause: Fact) -> Fact {
+        if cause.needs_person {
+            return cause;
         }
-    }
-
-    /// Notes why files wait: for the next run, or for a person if they have waited for days.
-    fn delay(&self, report: &mut UploadReport, waiting: &[String], cause: String) {
-        let oldest = waiting.iter().filter_map(|name| {
-            let known = self.folder.file(name).metadata().ok()?;
-            known.modified().ok()
-        });
-        let waited = oldest
-            .min()
-            .and_then(|oldest| SystemTime::now().duration_since(oldest).ok());
-        if waited.is_some_and(|waited| waited > PATIENCE) {
-            report.faults.push(format!(
-                "{cause}; files have waited for the store for more than {} days",
-                PATIENCE.as_secs() / 86_400
-            ));
-        } else {
-            report.delay = Some(cause);
+        let Some(fact) = Fact::not_stored_yet(files.to_vec(), &cause) else {
+            return cause;
+        };
+        let oldest = files
+            .iter()
+            .filter_map(|name| self.folder.file(name).metadata().ok()?.modified().ok());
+        let is_long_ago = |time: &SystemTime| time.elapsed().is_ok_and(|age| age > PATIENCE);
+        let since = oldest.min().filter(is_long_ago);
+        match since.map(Timestamp::try_from) {
+            Some(Ok(since)) => fact.overdue(since),
+            _ => fact,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Capture;
+use super::IndexedCapture;
 
 /// The captures that are meant, if the archive has several variants of a URL. A variant has a header a line, such as
 /// `accept: text/turtle`.
@@ -20,14 +20,19 @@ impl VariantChoice<'_> {
     ///
     /// # Errors
     /// When the archive has no such variant, or when several are meant; the message names them.
-    pub(super) fn retain(self, captures: &mut Vec<Capture>, url: &str) -> anyhow::Result<()> {
+    pub(super) fn retain(
+        self,
+        captures: &mut Vec<IndexedCapture>,
+        url: &str,
+    ) -> anyhow::Result<()> {
         let known: BTreeSet<_> = captures.iter().map(|it| it.line.vary.clone()).collect();
         let chosen = match self {
             VariantChoice::Named(headers) => Some(variant_with(&known, headers, url)?),
             VariantChoice::Like(variant) => {
                 let is_known = |it: &Option<String>| known.contains(it);
-                let choices = [variant.map(str::to_owned), None];
-                choices.into_iter().find(is_known)
+                [variant.map(str::to_owned), None]
+                    .into_iter()
+                    .find(is_known)
             }
         };
         if let Some(chosen) = chosen {
@@ -59,8 +64,11 @@ pub fn variant_with(
             headers.join(", ")
         ),
         (None, several) => {
-            let options = several.iter().flat_map(|it| it.iter());
-            let options: Vec<String> = options.map(|it| options_of(it)).collect();
+            let options: Vec<String> = several
+                .iter()
+                .flat_map(|it| it.iter())
+                .map(|it| options_of(it))
+                .collect();
             anyhow::bail!(
                 "the archive has {} variants of {url}: say which with {}",
                 several.len(),

@@ -78,8 +78,10 @@ pub fn digest_of_inputs(config: &Config) -> anyhow::Result<String> {
     }
     let database = config.open_database()?;
     let misnamed = database.misnamed().iter().map(PathBuf::as_path);
-    let domain_files = database.all_files().chain(misnamed);
-    let names = domain_files.filter_map(|path| path.file_name());
+    let names = database
+        .all_files()
+        .chain(misnamed)
+        .filter_map(|path| path.file_name());
     let folder = config.database_root();
     files.extend(names.map(|name| folder.file(name)));
     files.extend(files_in(&config.rules_root())?);
@@ -106,8 +108,9 @@ pub fn digest_of_inputs(config: &Config) -> anyhow::Result<String> {
 /// The files directly in a folder, but those of programs (`.gitignore`, temporary files); none without
 /// the folder.
 fn files_in(folder: &Root) -> anyhow::Result<Vec<RootFile>> {
-    let files = folder.files();
-    let mut files = files.with_context(|| format!("cannot list {}", folder.path().display()))?;
+    let mut files = folder
+        .files()
+        .with_context(|| format!("cannot list {}", folder.path().display()))?;
     files.retain(|file| {
         let is_hidden = file.name().as_os_str().as_encoded_bytes().starts_with(b".");
         !is_hidden && file.kind() != Some(Kind::Folder)

@@ -96,8 +96,10 @@ impl Bundles {
                 Ok(bundle) => return Some(bundle),
                 Err(error) => {
                     let why = format!("{}: {}", folder.path().display(), explain(&error));
-                    let causes = self.refused.entry(shard).or_default();
-                    causes.push(sanitize(&why).into_owned());
+                    self.refused
+                        .entry(shard)
+                        .or_default()
+                        .push(sanitize(&why).into_owned());
                 }
             }
         }
@@ -125,22 +127,26 @@ impl Bundles {
 
     /// The results of the probes of all shards, by host.
     pub fn probes(&self) -> BTreeMap<String, HostProbes> {
-        let probes = self
-            .whole()
-            .flat_map(|bundle| bundle.manifest.probes.clone());
-        probes.collect()
+        self.whole()
+            .flat_map(|bundle| bundle.manifest.probes.clone())
+            .collect()
     }
 
     /// When the first shard began.
     pub fn started(&self) -> Timestamp {
-        let starts = self.whole().map(|bundle| bundle.manifest.started);
-        starts.min().unwrap_or_default()
+        self.whole()
+            .map(|bundle| bundle.manifest.started)
+            .min()
+            .unwrap_or_default()
     }
 
     /// When the last shard ended.
     pub fn finished(&self) -> Timestamp {
-        let ends = self.whole().map(|bundle| bundle.manifest.finished);
-        ends.max().unwrap_or_default().max(self.started())
+        self.whole()
+            .map(|bundle| bundle.manifest.finished)
+            .max()
+            .unwrap_or_default()
+            .max(self.started())
     }
 
     /// Sixteen bytes that depend on the attempts alone: the same bundles make the same run.
@@ -179,10 +185,11 @@ impl Bundles {
             let of_other_run = shard.count() != self.count();
             of_other_run || self.shards.get(shard.index()).is_some_and(Option::is_some)
         };
-        let refused = self.refused.iter();
-        let refused = refused.filter(|(shard, _)| is_covered(shard));
-        let refused = refused.flat_map(|(_, causes)| causes.clone());
-        refused.collect()
+        self.refused
+            .iter()
+            .filter(|(shard, _)| is_covered(shard))
+            .flat_map(|(_, causes)| causes.clone())
+            .collect()
     }
 }
 
@@ -244,9 +251,11 @@ impl Bundle {
                 .seek(SeekFrom::Start(*offset))
                 .with_context(at)?;
             let mut text = vec![];
-            let input = self.observations.by_ref();
-            let mut input = input.take(limits::BUNDLE_LINE.get());
-            input.read_until(b'\n', &mut text).with_context(at)?;
+            self.observations
+                .by_ref()
+                .take(limits::BUNDLE_LINE.get())
+                .read_until(b'\n', &mut text)
+                .with_context(at)?;
             let line: BundleLine = serde_json::from_slice(&text)
                 .map_err(|error| anyhow::anyhow!("the byte {offset} begins a bad line: {error}"))
                 .with_context(at)?;
@@ -274,8 +283,10 @@ impl Bundle {
 }
 
 fn archives(manifest: &Manifest) -> impl Iterator<Item = &BundleFile> {
-    let files = manifest.files.iter();
-    files.filter(|file| file.name != OBSERVATIONS)
+    manifest
+        .files
+        .iter()
+        .filter(|file| file.name != OBSERVATIONS)
 }
 
 fn verify(folder: &Root, file: &BundleFile) -> anyhow::Result<()> {
@@ -295,8 +306,10 @@ fn read_lines(folder: &Root, file: &BundleFile) -> anyhow::Result<Vec<(u64, u64)
     let mut wrong = None;
     loop {
         text.clear();
-        let mut one = input.by_ref().take(limits::BUNDLE_LINE.get());
-        let length = one.read_until(b'\n', &mut text)? as u64;
+        let length = input
+            .by_ref()
+            .take(limits::BUNDLE_LINE.get())
+            .read_until(b'\n', &mut text)? as u64;
         if length == 0 {
             break;
         }

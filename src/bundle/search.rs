@@ -66,11 +66,13 @@ impl FoundBundles {
             self.refused.entry(shard).or_default().push(why);
             return;
         }
-        let count = self.counts.entry(shard.count());
-        count.or_insert_with(|| folder.path().to_owned());
+        self.counts
+            .entry(shard.count())
+            .or_insert_with(|| folder.path().to_owned());
         // The same bundle may be in two of the folders.
-        let bundle = self.bundles.entry((shard, manifest.attempt.clone()));
-        bundle.or_insert((folder, manifest));
+        self.bundles
+            .entry((shard, manifest.attempt.clone()))
+            .or_insert((folder, manifest));
     }
 
     /// All shards of the run; none without a bundle.
@@ -102,9 +104,9 @@ fn manifests(folders: &[PathBuf]) -> anyhow::Result<Vec<RootFile>> {
         for depth in 0..=DEPTH {
             let mut below = vec![];
             for folder in level {
-                let files = folder.files();
-                let files =
-                    files.with_context(|| format!("cannot list {}", folder.path().display()))?;
+                let files = folder
+                    .files()
+                    .with_context(|| format!("cannot list {}", folder.path().display()))?;
                 if files.contains(&folder.file(MANIFEST)) {
                     found.push(folder.file(MANIFEST));
                 } else if depth < DEPTH {

@@ -32,8 +32,9 @@ impl BundleWriter {
     /// # Errors
     /// When the folder cannot be made, or has a bundle.
     pub fn create(run_folder: &Path, shard: Shard, attempt: String) -> anyhow::Result<Self> {
-        let folder = Root::new(run_folder, "the folder of bundles");
-        let folder = folder.folder(shard.folder()).folder(&attempt);
+        let folder = Root::new(run_folder, "the folder of bundles")
+            .folder(shard.folder())
+            .folder(&attempt);
         let file = folder.file(OBSERVATIONS).create_new();
         let cannot = || format!("cannot write a bundle to {}", folder.path().display());
         let file = file.with_context(cannot)?;
@@ -60,8 +61,9 @@ impl BundleWriter {
         let mut text = serde_json::to_vec(&line)?;
         text.push(b'\n');
         self.jobs += 1;
-        let written = self.observations.write_all(&text);
-        written.with_context(|| format!("cannot write to {}", self.folder.path().display()))
+        self.observations
+            .write_all(&text)
+            .with_context(|| format!("cannot write to {}", self.folder.path().display()))
     }
 
     /// Makes the bundle whole: its files are on disk before the manifest is. Returns the manifest.
@@ -90,8 +92,10 @@ impl BundleWriter {
             length: observations.length(),
             sha256: HEXLOWER.encode(&observations.sha256()),
         };
-        let file = observations.into_inner().into_inner();
-        let file = file.map_err(io::IntoInnerError::into_error);
+        let file = observations
+            .into_inner()
+            .into_inner()
+            .map_err(io::IntoInnerError::into_error);
         file.and_then(|file| file.sync_all())
             .with_context(cannot_finish)?;
         let mut files = vec![first];
@@ -113,8 +117,10 @@ impl BundleWriter {
         };
         let mut text = serde_json::to_vec_pretty(&manifest)?;
         text.push(b'\n');
-        let manifest_file = folder.file(MANIFEST);
-        manifest_file.replace(&text).with_context(cannot_finish)?;
+        folder
+            .file(MANIFEST)
+            .replace(&text)
+            .with_context(cannot_finish)?;
         Ok(manifest)
     }
 }

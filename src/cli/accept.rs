@@ -3,29 +3,27 @@
 mod answer;
 mod candidates;
 mod counts;
-mod same_content;
+mod incidents;
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::io::{self, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context as _;
 use urldb_canon::rules::SiteRules;
 use urldb_format::RecordIdentity;
-use urldb_protocol::{JobResult, Reason, State};
+use urldb_protocol::{JobResult, State};
 use urldb_text::{REDACTED, Shown, sanitize};
-use urldb_verdict::{JudgedJob, NamedRecord};
+use urldb_verdict::{JudgedJob, NamedRecord, Selection};
 
 use super::Context;
-use super::args::{
-    ChangedUrls, CommitArgs, PlannedCommit, TargetArgs, UncommittedRecord, uncommitted_records,
-};
+use super::args::{TargetArgs, WriteArgs, named_records};
 use super::print::progress::ProgressLine;
 use super::print::style;
-use candidates::AcceptOptions;
+use candidates::{AcceptOptions, Accepted};
 use counts::AcceptCounts;
-use same_content::SameContent;
+use incidents::OpenIncident;
 
 use crate::ambient::Ambient;
 use crate::cli::print::output;
@@ -40,9 +38,11 @@ use crate::sync::locations;
 ///
 /// Fetches, shows old and new, asks once, and updates the records of URLs that are
 /// `changed` or `redirected`, and serve the same thing each time. Lists that state the promise are edited too.
+/// Without URLs and --all, shows what could be accepted, as the last run saw it, and writes nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
+  urldb accept    what could be accepted
   urldb accept http://example.org/m51.csv
   urldb accept --all --yes -d example.org
   urldb accept --force http://example.org/looks-like-a-challenge.html")]
@@ -50,7 +50,7 @@ pub(super) struct Args {
     #[command(flatten)]
     targets: TargetArgs,
     /// Everything that the other options select
-    #[arg(long, conflicts_with = "urls", required_unless_present = "urls")]
+    #[arg(long, conflicts_with = "urls")]
     all: bool,
     /// Also what is in another state, unstable, growing, or the same at many URLs, if only it came whole
     /// and with a good status
@@ -60,75 +60,118 @@ pub(super) struct Args {
     #[arg(short, long)]
     yes: bool,
     #[command(flatten)]
-    commit: CommitArgs,
+    write: WriteArgs,
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode> {
+    let is_dry = args.is_dry();
     anyhow::ensure!(
-        args.yes || io::stdin().is_terminal(),
+        args.yes || is_dry || io::stdin().is_terminal(),
         "there is no terminal to ask on; --yes accepts without asking"
     );
     args.targets.map.apply(context, &[])?;
     let stop = Stop::new();
     stop_on_signals(&stop)?;
-    let commit = args.commit.begin(&context.database())?;
-    let fetched = fetch(args, context, &stop)?.into_iter();
+    let commit = args.write.begin(context)?.filter(|_| !is_dry);
+    let incidents = OpenIncident::all(context)?;
+    let fetched = selection(args, &incidents, context)?
+        .map_or(Ok(vec![]), |it| fetch(&it, context, &stop))?;
     let is_kept =
         |it: &FetchedRecord| it.result.state == State::Ok && (it.doubt.is_none() || args.force);
-    let (kept, others): (Vec<_>, Vec<_>) = fetched.partition(is_kept);
+    let (kept, others): (Vec<_>, Vec<_>) = fetched.into_iter().partition(is_kept);
     let mut counts = AcceptCounts {
         kept: kept.len() as u64,
         ..AcceptCounts::default()
     };
-    let (mut changed, mut written) = accepted_before(kept, commit.as_ref(), context)?;
-    let mut acceptable = acceptable(others, args, context, &mut counts)?;
-    counts.refused += refuse_same_content(&mut acceptable, args.force);
+    let acceptable = acceptable(others, args, context, &mut counts)?;
     let how = AcceptOptions {
         yes: args.yes,
+        is_dry,
         is_committed: commit.is_some(),
         stop: &stop,
     };
-    let accepted = candidates::accept(acceptable, how, context, &mut counts, &mut changed);
-    written.extend(accepted?);
+    let mut accepted = candidates::accept(acceptable, how, context, &mut counts)?;
     if !context.quiet {
-        writeln!(output::stdout(), "{}", counts.line())?;
+        report(args, &counts, &accepted, &incidents)?;
     }
     let exit = counts.exit_code(&stop);
     if let Some(commit) = commit {
+        if !args.targets.urls.is_empty() {
+            add_kept(&kept, context, &mut accepted);
+        }
+        let changed = accepted.changed();
         let serve = if changed.is_one() { "serves" } else { "serve" };
         let subject = || format!("Accept what {} {serve}", changed.phrase());
-        commit.finish(&written, subject, exit, context)?;
+        commit.finish(&accepted.written, subject, exit, context)?;
     }
     Ok(exit)
 }
 
-/// The kept promises that a killed call has written and not committed, and their domain files and lists.
-fn accepted_before(
-    kept: Vec<FetchedRecord>,
-    commit: Option<&PlannedCommit>,
+impl Args {
+    /// Whether the arguments say what to accept.
+    fn has_targets(&self) -> bool {
+        self.all || !self.targets.urls.is_empty()
+    }
+
+    /// Whether nothing is written.
+    fn is_dry(&self) -> bool {
+        self.write.dry_run || !self.has_targets()
+    }
+}
+
+/// The records that the arguments name; without URLs and `--all`, those of open incidents, if there are any.
+fn selection(
+    args: &Args,
+    incidents: &[OpenIncident],
     context: &Context,
-) -> anyhow::Result<(ChangedUrls, Vec<PathBuf>)> {
-    let uncommitted = uncommitted_records(commit, context)?;
+) -> anyhow::Result<Option<Selection>> {
+    let mut selection = args.targets.resolve(context)?;
+    if !args.has_targets() {
+        let urls = incidents.iter().flat_map(OpenIncident::acceptable);
+        selection.records = named_records(context, &urls.collect::<Vec<_>>())?;
+    }
+    Ok(Some(selection).filter(|it| args.has_targets() || !it.records.is_empty()))
+}
+
+/// Prints the numbers, and what becomes of incidents.
+fn report(
+    args: &Args,
+    counts: &AcceptCounts,
+    accepted: &Accepted,
+    incidents: &[OpenIncident],
+) -> io::Result<()> {
+    let mut out = output::stdout();
+    writeln!(out, "{}", counts.line(args.is_dry()))?;
+    for effect in incidents.iter().filter_map(|it| it.effect(&accepted.urls)) {
+        writeln!(out, "{}", sanitize(&effect))?;
+    }
+    if !args.has_targets() {
+        let hint = match counts.accepted {
+            0 => "the last run saw no URL that can be accepted; `urldb accept --all` asks for all",
+            _ => "`urldb accept URL` accepts one of them, `urldb accept --all` all",
+        };
+        writeln!(out, "{hint}")?;
+    }
+    Ok(())
+}
+
+/// Adds the domain files and lists of promises that are kept: an earlier call may have written them.
+fn add_kept(kept: &[FetchedRecord], context: &Context, accepted: &mut Accepted) {
     // A list that cannot be read has no places.
-    let has_lists = uncommitted.values().any(UncommittedRecord::is_listed);
-    let lists = has_lists.then(|| locations(&context.config).ok()).flatten();
-    let (mut changed, mut files) = (ChangedUrls::default(), BTreeSet::new());
+    let lists = locations(&context.config).ok();
     for FetchedRecord {
         result, identity, ..
     } in kept
     {
-        let key = (urldb_format::host_of(Path::new(&result.file)), identity);
-        let Some(record) = uncommitted.get(&key) else {
-            continue;
-        };
-        let (host, identity) = key;
-        let list = lists.as_ref().filter(|_| record.is_listed());
-        let list = list.and_then(|it| it.of(&host, &identity));
-        files.extend(list.map(|(file, _)| context.config.root.join(&**file)));
-        files.insert(record.file.clone());
-        changed.add(&host, || result.url);
+        let host = urldb_format::host_of(Path::new(&result.file));
+        accepted.written.push(context.domain_file(&host));
+        let list = lists
+            .as_ref()
+            .and_then(|it| it.of(&host, identity))
+            .map(|(file, _)| context.config.root.join(&**file));
+        accepted.written.extend(list);
+        accepted.urls.insert(result.url.clone(), host);
     }
-    Ok((changed, files.into_iter().collect()))
 }
 
 /// The answers that may become promises; counts the other ones.
@@ -147,8 +190,6 @@ fn acceptable(
         doubt,
     } in fetched
     {
-        // `refuse_same_content` names all URLs of one content together.
-        let doubt = doubt.filter(|_| !is_same_content(&result));
         let problem = problem(&result, doubt.as_deref(), args.force);
         if let Some(problem) = problem.or_else(|| problem_by_rules(&result, &rules)) {
             style::print_warning(format!("{} {}", result.name(), sanitize(&problem)));
@@ -158,37 +199,6 @@ fn acceptable(
         }
     }
     Ok(acceptable)
-}
-
-/// Warns of contents that several URLs serve; removes and counts the URLs that only `force` accepts.
-fn refuse_same_content(acceptable: &mut Vec<(JobResult, RecordIdentity)>, force: bool) -> u64 {
-    let same = SameContent::of(acceptable.iter().map(|(result, _)| result));
-    for content in &same {
-        let is_refused = content.is_refused() && !force;
-        let remedy = if is_refused {
-            "; --force accepts them"
-        } else {
-            ""
-        };
-        style::print_warning(sanitize(&format!("{}{remedy}", content.message())));
-    }
-    let before = acceptable.len();
-    acceptable
-        .retain(|(result, _)| force || !same.iter().any(|it| it.is_refused() && it.has(result)));
-    acceptable.retain(|(result, _)| {
-        let is_refused = is_same_content(result) && !force;
-        if is_refused {
-            let text = format!("{} {}; --force accepts it", result.name(), result.message);
-            style::print_warning(sanitize(&text));
-        }
-        !is_refused
-    });
-    (before - acceptable.len()) as u64
-}
-
-/// Whether the answer is a page that other URLs of the host serve too, as far as a page that names its URL can be told.
-fn is_same_content(result: &JobResult) -> bool {
-    result.reason.as_deref() == Some(Reason::SameContent.as_str())
 }
 
 /// The reason why another answer than the redirect of the site rules does not become the promise.
@@ -257,9 +267,7 @@ fn problem(result: &JobResult, doubt: Option<&str>, force: bool) -> Option<Strin
         return Some(text.to_owned());
     }
     if let Some(doubt) = doubt.filter(|_| !force) {
-        return Some(format!(
-            "{doubt}: what is accepted now may be broken at once; --force accepts what came last"
-        ));
+        return Some(format!("{doubt}; --force accepts what came last"));
     }
     if is_acceptable {
         return None;
@@ -306,8 +314,11 @@ impl Progress for JudgedRecords {
 const NOTHING: &str = "nothing was accepted";
 
 /// Fetches each URL that is selected.
-fn fetch(args: &Args, context: &Context, stop: &Stop) -> anyhow::Result<Vec<FetchedRecord>> {
-    let selection = args.targets.resolve(context)?;
+fn fetch(
+    selection: &Selection,
+    context: &Context,
+    stop: &Stop,
+) -> anyhow::Result<Vec<FetchedRecord>> {
     if let Some(named) = selection.records.iter().find(|it| it.alias.is_some()) {
         let NamedRecord {
             domain,
@@ -324,7 +335,7 @@ fn fetch(args: &Args, context: &Context, stop: &Stop) -> anyhow::Result<Vec<Fetc
     let records = JudgedRecords::default();
     let options = RunOptions {
         config: &context.config,
-        selection: &selection,
+        selection,
         ambient: Ambient::SYSTEM,
         stop,
         progress: &(&bar, &records),
@@ -336,8 +347,10 @@ fn fetch(args: &Args, context: &Context, stop: &Stop) -> anyhow::Result<Vec<Fetc
     bar.finish();
     Interrupted::unless_goes_on(stop, NOTHING)?;
     let mut records = records.0.into_inner();
-    let results = outcome?.results.unwrap_or_default().into_iter();
-    results
+    outcome?
+        .results
+        .unwrap_or_default()
+        .into_iter()
         .map(|result| {
             let line = (result.file.clone(), result.url.clone(), result.line);
             let (identity, doubt) = records

@@ -6,23 +6,22 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::path::PathBuf;
 
-use urldb_canon::Identity;
+use urldb_canon::{Identity, host_of};
 use urldb_format::{DomainFile, Metadata, Record, RecordEntry, RecordIdentity, differing_headers};
+use urldb_protocol::Reason;
 use urldb_text::sanitize;
 use urldb_verdict::Request;
 
 use self::pages::{Page, pages, read_urls};
 use super::Context;
-use super::args::{
-    ChangedUrls, CommitArgs, MapArgs, RecordArgs, UncommittedRecord, uncommitted_records,
-};
+use super::args::{ChangedUrls, MapArgs, RecordArgs, WriteArgs};
 use super::print::progress::ProgressLine;
 use super::print::style;
 use crate::cli::print::output;
 use crate::config::Config;
 use crate::database::edit::Edit;
 use crate::exit::ExitCode;
-use crate::run::{self, PromisedKeys, ServedPromise};
+use crate::run::{self, Progress, PromisedKeys, ServedPromise};
 use crate::stop::{Stop, stop_on_signals};
 
 /// Add URLs to the database
@@ -53,7 +52,7 @@ pub(super) struct Args {
     #[command(flatten)]
     request: RecordArgs,
     #[command(flatten)]
-    commit: CommitArgs,
+    write: WriteArgs,
     #[command(flatten)]
     map: MapArgs,
     /// URLs; `-` reads them from standard input, one a line
@@ -80,7 +79,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
         !(args.request.reads_stdin() && args.urls.iter().any(|url| url == "-")),
         "standard input is either the body or a list of URLs: put one of them into a file"
     );
-    let commit = args.commit.begin(&context.database())?;
+    let commit = args.write.begin(context)?;
     let asked = args.request.record(&context.directory)?;
     let wanted = pages(&read_urls(&args.urls)?, &asked, context)?;
     let hosts: Vec<String> = wanted
@@ -100,23 +99,16 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
         asked: &asked,
         categories: &args.categories,
     };
-    let (added, mut written) = write(&candidates, &keys, context)?;
-    let uncommitted = uncommitted_records(commit.as_ref(), context)?;
-    let mut committed = CommitSubject::default();
+    let (added, files) = write(&candidates, &keys, args.write.edit(context)?, context)?;
+    let mut subject = CommitSubject::default();
     for Candidate { page, .. } in &candidates {
-        let identity = &page.identity;
-        let Some(result) = added.get(identity) else {
-            continue;
-        };
-        let record = keys.plain(identity).identity();
-        let earlier = uncommitted.get(&(identity.host.clone(), record));
-        let earlier = earlier.filter(|_| result.change == RecordChange::Known);
-        written.extend(earlier.map(|it| it.file.clone()));
-        committed.add(identity, result.change, earlier);
-        print(page, result, &asked, context)?;
+        if let Some(result) = added.get(&page.identity) {
+            subject.add(&page.identity, result.change);
+            print(page, result, args, &asked, context)?;
+        }
     }
     if let Some(commit) = commit {
-        commit.finish(&written, || committed.text(), exit, context)?;
+        commit.finish(&files, || subject.text(), exit, context)?;
     }
     Ok(exit)
 }
@@ -126,21 +118,16 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
 struct CommitSubject {
     new: ChangedUrls,
     updated: ChangedUrls,
+    /// The URLs that an earlier command may have added.
+    known: ChangedUrls,
 }
 
 impl CommitSubject {
-    /// Counts a URL; `earlier` is its change that an earlier command wrote and did not commit.
-    fn add(
-        &mut self,
-        identity: &Identity,
-        change: RecordChange,
-        earlier: Option<&UncommittedRecord>,
-    ) {
-        let was_new = earlier.map(|it| it.before.is_none());
-        let urls = match (change, was_new) {
-            (RecordChange::Added, _) | (_, Some(true)) => &mut self.new,
-            (RecordChange::Updated, _) | (_, Some(false)) => &mut self.updated,
-            (RecordChange::Known, None) => return,
+    fn add(&mut self, identity: &Identity, change: RecordChange) {
+        let urls = match change {
+            RecordChange::Added => &mut self.new,
+            RecordChange::Updated => &mut self.updated,
+            RecordChange::Known => &mut self.known,
         };
         urls.add(&identity.host, || identity.to_string());
     }
@@ -148,7 +135,8 @@ impl CommitSubject {
     fn text(&self) -> String {
         let (new, updated) = (&self.new, &self.updated);
         match (new.is_empty(), updated.is_empty()) {
-            (true, _) => format!("Update {}", updated.phrase()),
+            (true, true) => format!("Add {}", self.known.phrase()),
+            (true, false) => format!("Update {}", updated.phrase()),
             (false, true) => format!("Add {}", new.phrase()),
             (false, false) => format!("Add {}, update {}", new.phrase(), updated.phrase()),
         }
@@ -156,13 +144,21 @@ impl CommitSubject {
 }
 
 /// Prints the change of a record, and warns if runs will not send its request.
-fn print(page: &Page, result: &AddResult, asked: &Record, context: &Context) -> anyhow::Result<()> {
+fn print(
+    page: &Page,
+    result: &AddResult,
+    args: &Args,
+    asked: &Record,
+    context: &Context,
+) -> anyhow::Result<()> {
     let Page { identity, redirect } = page;
     if !context.quiet {
-        let change = result.change;
+        let change = result.change.painted(args.write.dry_run);
         let file = context.shown(&context.domain_file(&identity.host));
-        let method = asked.method.as_deref();
-        let method = method.map_or_else(String::new, |method| format!("{method} "));
+        let method = asked
+            .method
+            .as_deref()
+            .map_or_else(String::new, |method| format!("{method} "));
         writeln!(output::stdout(), "{change} {method}{identity} in {file}")?;
         if let Some(redirect) = redirect.as_ref().filter(|_| result.contradiction.is_none()) {
             let description = redirect.description();
@@ -184,7 +180,7 @@ fn print(page: &Page, result: &AddResult, asked: &Record, context: &Context) -> 
 
 /// A warning if runs will not send this request.
 fn unsent(asked: &Record, identity: &Identity, config: &Config) -> Option<String> {
-    let options = config.check.fetch.of_host(&identity.host);
+    let options = config.check.fetch.of_host(host_of(&identity.host));
     let is_sent = Request::of(asked).is_safe() || options.unsafe_methods;
     let method = asked.method.as_deref()?;
     (!is_sent).then(|| {
@@ -256,11 +252,26 @@ fn fetch(
     let jobs = wanted
         .iter()
         .filter_map(|page| run::unpromised_job(&page.identity, asked, keys, &context.config));
-    let mut results = HashMap::new();
+    let (mut results, mut unresolved) = (HashMap::new(), None);
     let bar = ProgressLine::new(wanted.len() as u64, context.quiet);
-    let fetched = run::fetch_served(&context.config, keys, &stop, &bar, jobs, |job, served| {
-        results.insert(job.url.to_string(), served);
-    });
+    let mut hosts = BTreeMap::new();
+    for page in &wanted {
+        *hosts.entry(page.identity.host.clone()).or_default() += 1;
+    }
+    bar.planned(&hosts);
+    let fetched = run::fetch_served(
+        &context.config,
+        keys,
+        &stop,
+        &bar,
+        jobs,
+        |judged, served| {
+            if judged.verdict.classification.reason == Some(Reason::Dns) {
+                unresolved = Some(judged.job.host().to_owned());
+            }
+            results.insert(judged.job.url.to_string(), served);
+        },
+    );
     bar.finish();
     fetched?;
     let mut fetched = FetchResult {
@@ -279,6 +290,11 @@ fn fetch(
             None => {}
         }
     }
+    if let Some(host) = unresolved {
+        style::print_note(&format!(
+            "`--map {host}=HOST:PORT` asks another host in place of {host}, `--no-fetch` none"
+        ));
+    }
     if stop.is_set() {
         style::print_warning("interrupted; what had not answered by then was not added");
         fetched.exit = ExitCode::Interrupted;
@@ -293,13 +309,14 @@ enum RecordChange {
     Known,
 }
 
-impl std::fmt::Display for RecordChange {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&match self {
-            Self::Added => style::paint(style::GOOD, "added"),
-            Self::Updated => style::paint(style::GOOD, "updated"),
-            Self::Known => style::paint(style::DIM, "known"),
-        })
+impl RecordChange {
+    fn painted(self, dry_run: bool) -> String {
+        let (style, real, dry) = match self {
+            Self::Added => (style::GOOD, "added", "would add"),
+            Self::Updated => (style::GOOD, "updated", "would update"),
+            Self::Known => (style::DIM, "known", "known"),
+        };
+        style::paint(style, if dry_run { dry } else { real })
     }
 }
 
@@ -309,24 +326,30 @@ struct AddResult {
     contradiction: Option<&'static str>,
 }
 
-/// Adds all URLs, and returns the written files too. The new domain files replace the old ones only when
-/// all are on disk. The files are read only now, since they may have changed during the fetches.
+/// Adds all URLs, and returns their domain files too. The new domain files replace the old ones only when
+/// all are on disk; without an edit, never. The files are read only now, since they may have changed during the
+/// fetches.
 fn write<'a>(
     candidates: &'a [Candidate],
     keys: &RecordKeys<'_>,
+    mut edit: Option<Edit>,
     context: &Context,
 ) -> anyhow::Result<(HashMap<&'a Identity, AddResult>, Vec<PathBuf>)> {
-    let mut edit = Edit::begin(&context.database())?;
     let mut by_host: BTreeMap<&str, Vec<&Candidate>> = BTreeMap::new();
     for candidate in candidates {
-        let host = by_host.entry(&candidate.page.identity.host).or_default();
-        host.push(candidate);
+        by_host
+            .entry(&candidate.page.identity.host)
+            .or_default()
+            .push(candidate);
     }
-    let mut all = HashMap::new();
+    let (mut all, mut files) = (HashMap::new(), vec![]);
     for (host, candidates) in by_host {
         let path = context.domain_file(host);
-        let urls = candidates.iter().map(|candidate| &candidate.page.identity);
-        let urls = urls.map(|url| (url.path.as_str(), url.scheme));
+        files.push(path.clone());
+        let urls = candidates
+            .iter()
+            .map(|candidate| &candidate.page.identity)
+            .map(|url| (url.path.as_str(), url.scheme));
         let mut paths: Vec<&str> = candidates
             .iter()
             .map(|candidate| candidate.page.identity.path.as_str())
@@ -339,15 +362,16 @@ fn write<'a>(
             DomainFile::create(path, Metadata::of_urls(urls))?
         };
         let added = keys.add_to(&mut file, &candidates)?;
-        if added
+        let is_changed = added
             .iter()
-            .any(|(_, added)| added.change != RecordChange::Known)
-        {
+            .any(|(_, result)| result.change != RecordChange::Known);
+        if let Some(edit) = edit.as_mut().filter(|_| is_changed) {
             edit.prepare(&file)?;
         }
         all.extend(added);
     }
-    Ok((all, edit.commit()?))
+    edit.map_or(Ok(vec![]), Edit::commit)?;
+    Ok((all, files))
 }
 
 /// The keys that all new records get.
@@ -371,8 +395,9 @@ impl RecordKeys<'_> {
         file: &mut DomainFile,
         candidates: &[&'a Candidate],
     ) -> anyhow::Result<Vec<(&'a Identity, AddResult)>> {
-        let entries = file.records().map(RecordEntry::record);
-        let mut known: HashMap<_, _> = entries
+        let mut known: HashMap<_, _> = file
+            .records()
+            .map(RecordEntry::record)
             .map(|record| (file.identity_of(record), record.clone()))
             .collect();
         let (mut changed, mut all) = (vec![], vec![]);

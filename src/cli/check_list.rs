@@ -1,244 +1,222 @@
-//! Lists that are checked: `urldb check --list`, and `--changed-since` with lists that are not synced.
+//! The targets of `urldb check`: URLs, hosts, files and folders.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::slice;
 
-use tempfile::TempDir;
-use urldb_files::RootFile;
-use urldb_format::{Linter, RecordIdentity, fold};
-use urldb_interchange::Notice;
-use urldb_protocol::{Mistake, Shown};
-use urldb_text::{Finding, Severity};
-use urldb_verdict::ChangedRecords;
+use urldb_canon::is_uri;
+use urldb_files::Root;
+use urldb_interchange::{ListItem, Location};
+use urldb_protocol::State;
+use urldb_render::numbers::{bytes, with_spaces};
+use urldb_text::sanitize;
+use urldb_verdict::{ChangedRecords, NamedRecord};
 
 use super::Context;
+use super::args::{SelectArgs, find_known, resolve_domains, similar_host};
 use super::print::style;
 use super::sync::ListArg;
-use crate::config::{Config, ListSource};
-use crate::database::edit::Edit;
-use crate::database::mistakes::mistakes;
-use crate::limits;
-use crate::run::CheckedLists;
+use crate::config::{Format, ListSource, format_of};
+use crate::run::Outcome;
 use crate::stop::Stop;
-use crate::sync::{
-    FollowOptions, NewRecords, Plan, StatedItems, at_revision, follow_changes, follow_sources,
-    past_items, with_empty_database,
-};
+use crate::sync::{COMMAND_LINE, common_folder};
+use crate::targets::{ListDatabase, add_records};
 
-/// Records of lists in a temporary folder.
-pub(super) struct ListDatabase {
-    pub(super) lists: CheckedLists,
-    /// The records that a commit has not, or has otherwise; `None` if nothing is compared.
-    pub(super) changed: Option<ChangedRecords>,
-    /// Removed at the end.
-    _folder: TempDir,
+/// The targets by kind.
+#[derive(Debug, Default)]
+pub(super) struct Targets {
+    /// Records of the database that URLs name.
+    pub(super) records: Vec<NamedRecord>,
+    /// Hosts of the database, by the names of their files.
+    pub(super) hosts: Vec<String>,
+    /// URLs without a record.
+    pub(super) urls: Vec<ListItem>,
+    /// Files and folders.
+    pub(super) lists: Vec<ListArg>,
 }
 
-impl ListDatabase {
-    /// Makes records of a list, and compares them with those of the list at a commit. From now on, `context` has these
-    /// records in place of its database.
-    pub(super) fn new(
-        list: &ListArg,
-        since: Option<&str>,
-        context: &mut Context,
-        stop: &Stop,
-    ) -> anyhow::Result<Self> {
-        // The list need not be in the repository.
-        let path = list.path(context)?;
-        if !path.starts_with(&context.config.root) {
-            let folder = path.parent().unwrap_or(&path);
-            folder.clone_into(&mut context.config.root);
-        }
-        let (name, source) = list.source(context)?;
-        let (config, folder) = with_empty_database(&context.config)?;
-        let past = since.map(|revision| {
-            Past::read(&config, revision, stop, |sources| {
-                let same = sources.into_values().find(|it| it.path == source.path);
-                let past = same.unwrap_or_else(|| source.clone());
-                [(name.clone(), past)].into()
-            })
-        });
-        let past = past.transpose()?;
-        context.config = Config {
-            sources: [(name, source)].into(),
-            ..config
-        };
-        Self::follow(folder, past.as_ref(), vec![], context, stop)
-    }
-
-    /// Makes records of the lists of all sources, beside copies of the domain files, and compares the lists with those of
-    /// a commit: a change of a list need not be synced to be checked. `changed` has the records that people changed.
+impl Targets {
+    /// Tells the kinds of targets apart. A file or folder that is there, or that is named with its format, is a list.
     ///
     /// # Errors
-    /// When a list or a domain file cannot be read, or a domain file has a mistake. Then `context` is as before.
-    pub(super) fn of_sources(
-        since: &str,
-        changed: ChangedRecords,
+    /// For a text that is none of the kinds; the message suggests a similar one.
+    pub(super) fn of(
+        texts: &[String],
+        base: Option<&str>,
+        context: &Context,
+    ) -> anyhow::Result<Self> {
+        let has_database = urldb_files::is_there(&context.database());
+        let mut targets = Self::default();
+        let (mut urls, mut numbers) = (vec![], vec![]);
+        for (number, text) in (1..).zip(texts) {
+            let list = ListArg::new(text, base);
+            if list.is_there(context)? {
+                targets.lists.push(list);
+            } else if has_database
+                && !text.contains('/')
+                && let Ok(hosts) = resolve_domains(&context.config, slice::from_ref(text))
+            {
+                targets.hosts.extend(hosts);
+            } else if text.contains("://") || is_uri(text) {
+                urls.push(text.clone());
+                numbers.push(number);
+            } else {
+                return Err(not_found(text, context));
+            }
+        }
+        anyhow::ensure!(
+            base.is_none() || !targets.lists.is_empty(),
+            "--base says where the files of a list are served: name a file or a folder"
+        );
+        let mut known = match urls.len() {
+            1.. if has_database => find_known(context, &urls)?.into_iter(),
+            _ => vec![].into_iter(),
+        };
+        for (url, number) in urls.iter().zip(numbers) {
+            match known.next() {
+                Some(Ok(record)) => targets.records.push(record),
+                unknown => {
+                    if let Some(Err(note)) = unknown
+                        && !context.quiet
+                    {
+                        style::print_note(&note);
+                    }
+                    targets.urls.push(unpromised(url, number)?);
+                }
+            }
+        }
+        Ok(targets)
+    }
+
+    /// Whether no selection of the database has exactly the targets.
+    pub(super) fn is_apart(&self, select: &SelectArgs) -> bool {
+        let is_mixed = !self.records.is_empty() || !select.domains.is_empty();
+        !self.urls.is_empty() || !self.lists.is_empty() || is_mixed && !self.hosts.is_empty()
+    }
+
+    /// The targets in a database of their own, from now on that of `context`.
+    pub(super) fn database(
+        self,
+        since: Option<&str>,
+        changed: Option<ChangedRecords>,
         context: &mut Context,
         stop: &Stop,
-    ) -> anyhow::Result<Self> {
-        let past = Past::read(&context.config, since, stop, |sources| sources)?;
-        let records = record_places(&context.config)?;
-        let (config, folder) = with_empty_database(&context.config)?;
-        for path in context.config.open_database()?.files() {
-            let name = path.file_name().unwrap_or_default();
-            let bytes = RootFile::at(path, "the database").read(limits::DOMAIN_FILE)?;
-            config.database_root().file(name).replace(&bytes)?;
-        }
-        let before = std::mem::replace(&mut context.config, config);
-        let followed = Self::follow(folder, Some(&past), records, context, stop);
-        if followed.is_err() {
-            context.config = before;
-        }
-        let mut followed = followed?;
-        if let Some(of_lists) = &mut followed.changed {
-            of_lists.add_all(changed);
-        }
-        Ok(followed)
-    }
-
-    /// Follows the lists in a database of copies.
-    fn follow(
-        folder: TempDir,
-        past: Option<&Past>,
-        records: Vec<RecordPlace>,
-        context: &Context,
-        stop: &Stop,
-    ) -> anyhow::Result<Self> {
-        let mut edit = Edit::begin(folder.path())?;
+    ) -> anyhow::Result<ListDatabase> {
+        let mut items = self.urls;
         let config = &context.config;
-        let plan = match past {
-            Some(past) => follow_changes(config, &past.items, Some(&mut edit), stop),
-            None => follow_sources(config, FollowOptions::default(), Some(&mut edit), stop),
-        }?;
-        edit.commit()?;
-        let left_out: Vec<String> = plan
-            .left_out
-            .iter()
-            .map(|(kind, number)| format!("{number} {kind}"))
-            .collect();
-        if !left_out.is_empty() && !context.quiet {
-            style::print_note(&format!("left out: {}", left_out.join(", ")));
+        add_records(&mut items, &self.records, &self.hosts, changed, config)?;
+        let sources = sources_of(&self.lists, context)?;
+        ListDatabase::new(&items, sources, since, &mut context.config, stop)
+    }
+}
+
+/// The lists of all sources beside the changed records, if lists can have changed too.
+pub(super) fn changed_lists(
+    since: Option<&str>,
+    changed: Option<&ChangedRecords>,
+    context: &mut Context,
+    stop: &Stop,
+) -> anyhow::Result<Option<ListDatabase>> {
+    let (Some(since), Some(records)) = (since, changed) else {
+        return Ok(None);
+    };
+    if context.config.sources.is_empty() {
+        return Ok(None);
+    }
+    match ListDatabase::of_sources(since, records.clone(), &mut context.config, stop) {
+        Err(error) if !stop.is_set() => {
+            let error = error.context("the lists are not compared");
+            style::print_warning(format!("{error:#}"));
+            Ok(None)
         }
-        let changed = past.map(|past| changed(&plan.changes, &past.revision));
-        let mut lists = checked_lists(plan);
-        if let Some(past) = past {
-            lists.mistakes.retain(|mistake| !past.has(mistake));
+        lists => lists.map(Some),
+    }
+}
+
+/// The sources that lists are, by unique names. The lists need not be in the repository.
+fn sources_of(
+    lists: &[ListArg],
+    context: &mut Context,
+) -> anyhow::Result<BTreeMap<String, ListSource>> {
+    let paths: anyhow::Result<Vec<PathBuf>> = lists.iter().map(|list| list.path(context)).collect();
+    let paths = paths?;
+    let root = &mut context.config.root;
+    if !paths.iter().all(|path| path.starts_with(&*root)) {
+        let folders = paths.iter().map(|path| path.parent().unwrap_or(path));
+        *root = common_folder(folders.map(Path::to_owned));
+    }
+    let mut sources = BTreeMap::new();
+    for list in lists {
+        let (mut name, source) = list.source(context)?;
+        while sources.contains_key(&name) {
+            name.push_str("-2");
         }
-        Ok(Self {
-            lists: CheckedLists {
-                locations: lists.locations.of_copies(records),
-                ..lists
-            },
-            changed,
-            _folder: folder,
-        })
+        sources.insert(name, source);
     }
+    Ok(sources)
 }
 
-/// A host, a record, and its file and line.
-type RecordPlace = (Arc<str>, RecordIdentity, (Arc<str>, usize));
+/// An item for a URL without a record, the argument of this number.
+fn unpromised(url: &str, number: u64) -> anyhow::Result<ListItem> {
+    let location = Location::line(&COMMAND_LINE.into(), number);
+    ListItem::new(location, url).map_err(|refused| {
+        let format = url
+            .split_once(':')
+            .filter(|(_, path)| urldb_files::is_there(Path::new(path)))
+            .and_then(|(name, _)| format_of(name).err());
+        anyhow::anyhow!(format.unwrap_or_else(|| refused.message.into()))
+    })
+}
 
-/// The places of all records.
-///
-/// # Errors
-/// When a domain file has a mistake, whose line a copy would not have.
-fn record_places(config: &Config) -> anyhow::Result<Vec<RecordPlace>> {
-    let mut places = vec![];
-    for path in config.open_database()?.files() {
-        let host: Arc<str> = urldb_format::host_of(path).into();
-        let name: Arc<str> = config.relative_name(path).into();
-        let linter = || (Linter::of_values(path, &config.lint.keys), None, None);
-        let (_, _, mistake) = fold(path, linter, |(linter, metadata, mistake), document| {
-            if let Some(of_file) = document.metadata() {
-                *metadata = Some(of_file.clone());
-            }
-            let found = linter.see(document).into_iter();
-            let first = found.into_iter().find(Finding::is_error);
-            *mistake = mistake.take().or(first);
-            let entry = document.to_entry();
-            if let (Some(metadata), Some(entry)) = (metadata, entry) {
-                let identity = metadata.identity_of(entry.record());
-                places.push((host.clone(), identity, (name.clone(), entry.line())));
-            }
-        });
-        if let Some(Finding { line, message, .. }) = mistake {
-            anyhow::bail!("{name}:{line}: {message}");
+/// The error about a text that is no target.
+fn not_found(text: &str, context: &Context) -> anyhow::Error {
+    let path = context.directory.join(text);
+    let folder = path.parent().unwrap_or(&context.directory);
+    let files = Root::new(folder, "the folder of a list")
+        .files()
+        .unwrap_or_default()
+        .into_iter();
+    let files = files.map(|file| file.name().to_string_lossy().into_owned());
+    let database = context.config.open_database();
+    let hosts = database.iter().flat_map(urldb_format::Database::all_files);
+    let hosts = hosts.map(urldb_format::host_of);
+    let wanted = path.file_name().unwrap_or_default().to_string_lossy();
+    let is_host = text
+        .split(['/', ':'])
+        .next()
+        .unwrap_or_default()
+        .trim_start_matches('.')
+        .contains('.')
+        && Format::of_name(Path::new(text)).is_none();
+    let help = match similar_host(&wanted, hosts.chain(files)) {
+        Some(near) => format!("did you mean {near}?"),
+        None if is_host => format!("a URL has a scheme: https://{text}"),
+        None => "name a URL, a host of the database, a file or a folder".to_owned(),
+    };
+    anyhow::anyhow!("there is no file, no folder and no host {text}; {help}")
+}
+
+/// Writes the answers of good URLs that promise no bytes.
+pub(super) fn write_answers(out: &mut impl Write, outcome: &Outcome) -> anyhow::Result<()> {
+    let results = outcome.results.iter().flatten();
+    for result in results.filter(|it| it.file == COMMAND_LINE && it.state == State::Ok) {
+        let (url, seen) = (sanitize(&result.url), &result.observed);
+        let status = seen.status.unwrap_or_default();
+        let length = with_spaces(&bytes(seen.length.unwrap_or_default()));
+        match &seen.sha256 {
+            Some(sha256) => writeln!(
+                out,
+                "{url} answers {status} with {length}\n  sha256    {sha256}"
+            )?,
+            None => writeln!(
+                out,
+                "{url} answers {status}, but only {length} of its body could be read"
+            )?,
+        }
+        if let Some(end) = &seen.final_url {
+            writeln!(out, "  from      {}", sanitize(end))?;
         }
     }
-    Ok(places)
-}
-
-/// The lists of a commit.
-struct Past {
-    revision: String,
-    items: StatedItems,
-    mistakes: Vec<Mistake>,
-}
-
-impl Past {
-    fn read(
-        config: &Config,
-        revision: &str,
-        stop: &Stop,
-        choose: impl FnOnce(BTreeMap<String, ListSource>) -> BTreeMap<String, ListSource>,
-    ) -> anyhow::Result<Self> {
-        let (config, _folder) = at_revision(config, revision, choose)?;
-        let (items, plan) = past_items(&config, stop)?;
-        Ok(Self {
-            revision: revision.to_owned(),
-            items,
-            mistakes: checked_lists(plan).mistakes,
-        })
-    }
-
-    /// Whether the commit has the mistake too.
-    fn has(&self, mistake: &Mistake) -> bool {
-        let kind = |it: &Mistake| (it.code.clone(), it.file.clone(), it.message.clone());
-        self.mistakes.iter().any(|it| kind(it) == kind(mistake))
-    }
-}
-
-fn changed(new: &NewRecords, revision: &str) -> ChangedRecords {
-    let mut changed = ChangedRecords::since(revision);
-    changed.are_new = new.are_new;
-    for (host, identity) in &new.records {
-        changed.add_record(host, identity.clone());
-    }
-    changed
-}
-
-/// The places and the mistakes of lists.
-pub(super) fn checked_lists(plan: Plan) -> CheckedLists {
-    let refused = plan.refused.first.iter().map(of_notice);
-    let found = plan
-        .mistakes
-        .first
-        .iter()
-        .filter(|it| it.severity == Severity::Error);
-    CheckedLists {
-        mistakes: refused.chain(found.flat_map(of_finding)).collect(),
-        locations: plan.into_locations(),
-    }
-}
-
-/// The mistake in a report for a finding in a file.
-pub(super) fn of_finding(finding: &Finding) -> Vec<Mistake> {
-    let file = finding.file.as_deref().unwrap_or(std::path::Path::new(""));
-    let name = file.to_string_lossy();
-    mistakes("", finding.line, &name, std::slice::from_ref(finding))
-}
-
-/// A line of a list that cannot be read.
-fn of_notice(notice: &Notice) -> Mistake {
-    Mistake {
-        code: notice.code.clone(),
-        file: notice.location.file.to_string(),
-        line: notice.location.line_number(),
-        column: 1,
-        message: Shown::new(&notice.message, Shown::LONGEST),
-        help: None,
-        text: Shown::default(),
-        new: false,
-    }
+    Ok(())
 }

@@ -45,8 +45,11 @@ struct Document<'a> {
 pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
     let config = global.load_config()?;
     let checks = examine(&global.directory()?, config, Timestamp::now())?;
-    let worst = checks.iter().map(|check| check.outcome).max();
-    let worst = worst.unwrap_or(Outcome::Ok);
+    let worst = checks
+        .iter()
+        .map(|check| check.outcome)
+        .max()
+        .unwrap_or(Outcome::Ok);
     match args.format {
         Format::Json => {
             let document = Document {
@@ -80,8 +83,10 @@ fn write_checks(out: &mut impl Write, checks: &[Check], global: &GlobalArgs) -> 
 
 fn headline(checks: &[Check]) -> String {
     let number = |outcome| {
-        let checks = checks.iter().filter(|check| check.outcome == outcome);
-        checks.count() as u64
+        checks
+            .iter()
+            .filter(|check| check.outcome == outcome)
+            .count() as u64
     };
     let verb = |number| if number == 1 { "is" } else { "are" };
     let (faults, advice) = (number(Outcome::Fault), number(Outcome::Advice));
@@ -129,8 +134,11 @@ fn write_check(out: &mut impl Write, check: &Check) -> io::Result<()> {
 /// Writes purpose and command on one line each, if all of them fit; else on two. A command is never
 /// cut.
 fn write_remedies(out: &mut impl Write, remedies: &[Remedy]) -> io::Result<()> {
-    let width = remedies.iter().map(|remedy| remedy.purpose.len()).max();
-    let width = width.unwrap_or_default();
+    let width = remedies
+        .iter()
+        .map(|remedy| remedy.purpose.len())
+        .max()
+        .unwrap_or_default();
     let longest = remedies.iter().map(|remedy| remedy.command.chars().count());
     let fits = SENTENCES + width + 2 + longest.max().unwrap_or_default() <= terminal_width();
     for Remedy { purpose, command } in remedies {

@@ -6,17 +6,14 @@ use urldb_render::{Text, wrap};
 use urldb_text::nearest;
 
 use super::print::output;
-use super::print::style::{DIM, paint, terminal_width};
+use super::print::style::{paint, terminal_width};
 use crate::exit::ExitCode;
 
-/// The pages that explain codes, with their names; tests keep them complete.
-const PAGES: [(&str, &str); 2] = [
-    ("findings.md", include_str!("../../docs/findings.md")),
-    ("site-rules.md", include_str!("../../docs/site-rules.md")),
+/// The pages that explain codes; tests keep them complete.
+const PAGES: [&str; 2] = [
+    include_str!("../../docs/findings.md"),
+    include_str!("../../docs/site-rules.md"),
 ];
-
-/// The folder of the pages.
-const ADDRESS: &str = "https://github.com/urldb/urldb/blob/main/docs";
 
 /// Bold, as headings are.
 const HEADING: anstyle::Style = anstyle::Style::new().bold();
@@ -37,7 +34,6 @@ pub(super) struct Args {
 
 /// The part of a page about one code.
 struct Entry {
-    page: &'static str,
     code: &'static str,
     /// The kind of codes: the heading of the second level.
     kind: &'static str,
@@ -45,10 +41,7 @@ struct Entry {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let entries: Vec<Entry> = PAGES
-        .iter()
-        .flat_map(|(page, text)| entries(page, text))
-        .collect();
+    let entries: Vec<Entry> = PAGES.into_iter().flat_map(entries).collect();
     let mut out = output::stdout();
     let Some(wanted) = &args.code else {
         let mut kind = "";
@@ -68,39 +61,28 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         None => wanted,
     };
     let Some(entry) = entries.iter().find(|entry| entry.code == code) else {
-        match nearest(code, entries.iter().map(|entry| entry.code)) {
-            Some(near) => anyhow::bail!("no finding has the code {code:?}; did you mean {near}?"),
-            None => {
-                anyhow::bail!("no finding has the code {code:?}; `urldb explain` lists all codes")
-            }
-        }
+        let near = nearest(code, entries.iter().map(|entry| entry.code));
+        let hint = near.map_or_else(
+            || "`urldb explain` lists all codes".to_owned(),
+            |near| format!("did you mean {near}?"),
+        );
+        anyhow::bail!("no finding has the code {code:?}; {hint}")
     };
     writeln!(out, "{} ({})", paint(HEADING, code), entry.kind)?;
     for line in plain_lines(entry.text, terminal_width()) {
         writeln!(out, "{line}")?;
     }
-    writeln!(
-        out,
-        "\n{}",
-        paint(DIM, format!("{ADDRESS}/{}#{code}", entry.page))
-    )?;
     Ok(ExitCode::Success)
 }
 
 /// The entries of a page, in its order.
-fn entries(page: &'static str, text: &'static str) -> Vec<Entry> {
+fn entries(text: &'static str) -> Vec<Entry> {
     let sections = text.split("\n## ").skip(1);
     let of_section = |section: &'static str| {
         let kind = section.lines().next().unwrap_or_default();
-        let entries = section.split("\n### `").skip(1);
-        entries.filter_map(move |entry| {
+        section.split("\n### `").skip(1).filter_map(move |entry| {
             let (code, text) = entry.split_once('`')?;
-            Some(Entry {
-                page,
-                code,
-                kind,
-                text,
-            })
+            Some(Entry { code, kind, text })
         })
     };
     sections.flat_map(of_section).collect()

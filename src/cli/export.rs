@@ -40,8 +40,7 @@ pub(super) struct Args {
 }
 
 fn parse_algorithm(text: &str) -> Result<Algorithm, String> {
-    let algorithm = Algorithm::from_name(text);
-    algorithm.ok_or_else(|| "write md5, sha1, sha256, sha384 or sha512".to_owned())
+    Algorithm::from_name(text).ok_or_else(|| "write md5, sha1, sha256, sha384 or sha512".to_owned())
 }
 
 /// The formats that can be exported.
@@ -132,8 +131,7 @@ fn each(
 ) -> anyhow::Result<u64> {
     let selection = args.select.resolve(context)?;
     // A repository that git refuses has no commit dates for us.
-    let repository = Repository::of_project(&context.config.root);
-    let repository = repository.ok().flatten();
+    let repository = Repository::of_project(&context.config.root).ok().flatten();
     let mut left_out = 0;
     let database = context.config.open_database()?;
     let files = database.all_files();

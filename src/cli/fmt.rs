@@ -94,17 +94,19 @@ pub(super) fn files(named: &[PathBuf], context: &Context) -> anyhow::Result<Vec<
         let database = context.config.open_database()?;
         return Ok(database.all_files().map(Path::to_owned).collect());
     }
-    let paths = named.iter().map(|path| {
-        let path = context.directory.join(path);
-        match urldb_files::open(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound && !is_there(&path) => {
-                let name = context.shown(&path);
-                Err(error).with_context(|| format!("cannot read {name}"))
+    named
+        .iter()
+        .map(|path| {
+            let path = context.directory.join(path);
+            match urldb_files::open(&path) {
+                Err(error) if error.kind() == ErrorKind::NotFound && !is_there(&path) => {
+                    let name = context.shown(&path);
+                    Err(error).with_context(|| format!("cannot read {name}"))
+                }
+                _ => Ok(path),
             }
-            _ => Ok(path),
-        }
-    });
-    paths.collect()
+        })
+        .collect()
 }
 
 /// Compares bytes, not text: undecodable bytes are never canonical.
@@ -113,8 +115,7 @@ fn is_as_stored(path: &Path, canonical: &str) -> anyhow::Result<bool> {
 }
 
 fn write_diff(out: &mut impl Write, name: &str, old: &str, new: &str) -> std::io::Result<()> {
-    let diff = TextDiff::from_lines(old, new);
-    let text = diff
+    let text = TextDiff::from_lines(old, new)
         .unified_diff()
         .context_radius(3)
         .header(&format!("a/{name}"), &format!("b/{name}"))

@@ -170,13 +170,18 @@ fn run_hook(repository: &Repository, hook: Hook, global: &GlobalArgs) -> anyhow:
     let staged_files = RefCell::new(vec![]);
     let check = |path: &Path, bytes: &[u8]| {
         if urldb_format::is_domain_file(path) {
-            let head = DomainFile::parse_head(path, bytes);
-            staged_files.borrow_mut().push(head);
+            staged_files
+                .borrow_mut()
+                .push(DomainFile::parse_head(path, bytes));
         }
         check(path, bytes, own_keys)
     };
-    let check_all = || staged_mistakes(repository, &folder, &staged_files.borrow());
-    let outcome = pre_commit(repository, staged, &stop, check, check_all)?;
+    let stages_rules = staged
+        .iter()
+        .any(|file| site_rules::is_rules_file(&file.path));
+    let outcome = pre_commit(repository, staged, &stop, check, || {
+        staged_mistakes(repository, &folder, &staged_files.borrow(), stages_rules)
+    })?;
     write!(
         output::stderr(),
         "{}",

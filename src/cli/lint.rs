@@ -57,8 +57,10 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             findings.extend(site_rules::check(path));
         }
     }
-    let changed = args.changed.resolve(context)?;
-    let changed = changed.map(|files| files.findings(&context.config.lint.keys));
+    let changed = args
+        .changed
+        .resolve(context)?
+        .map(|files| files.findings(&context.config.lint.keys));
     let changed = changed.as_ref();
     let mut printed = PrintedFindings::default();
     for path in &files {
@@ -75,10 +77,11 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         }
         findings.extend(filter_report(&context.config)?.findings);
     }
-    let across = across.finish(is_on_disk, |path| {
-        changed.is_none_or(|changed| changed.covers(path))
-    });
-    let across = across.into_iter();
+    let across = across
+        .finish(is_on_disk, |path| {
+            changed.is_none_or(|changed| changed.covers(path))
+        })
+        .into_iter();
     findings.extend(across.filter(|finding| {
         let file = finding.file.as_deref();
         file.is_none_or(|file| {

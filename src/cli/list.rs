@@ -133,12 +133,21 @@ impl<W: Write> Listing<'_, W> {
             let line = match args.format {
                 ListFormat::Human => sanitize(&url).into_owned(),
                 ListFormat::Jsonl => {
-                    let group = rank.as_ref().and_then(Rank::heading);
-                    let place = (name, entry.line());
-                    let line = record_line(&url, place, group, record);
+                    let digests = record.further_digests.iter();
                     output::json(&RecordLine {
+                        url: &url,
+                        name: record.name.as_deref(),
+                        group: rank.as_ref().and_then(Rank::heading),
+                        file: name,
+                        line: entry.line(),
                         variant: metadata.variant_of(record),
-                        ..line
+                        length: record.content_length,
+                        sha256: record.content_sha256.as_deref(),
+                        digests: digests
+                            .map(|(algorithm, hex)| (algorithm.name(), hex.as_str()))
+                            .collect(),
+                        content_type: record.content_type.as_deref(),
+                        categories: &record.categories,
                     })?
                 }
             };
@@ -181,29 +190,4 @@ fn write_found(out: &mut impl Write, found: &[(Rank, String)], args: &Args) -> i
         }
     }
     Ok(())
-}
-
-fn record_line<'a>(
-    url: &'a str,
-    (file, line): (&'a str, usize),
-    group: Option<&'a str>,
-    record: &'a Record,
-) -> RecordLine<'a> {
-    RecordLine {
-        url,
-        name: record.name.as_deref(),
-        group,
-        file,
-        line,
-        variant: None,
-        length: record.content_length,
-        sha256: record.content_sha256.as_deref(),
-        digests: record
-            .further_digests
-            .iter()
-            .map(|(algorithm, hex)| (algorithm.name(), hex.as_str()))
-            .collect(),
-        content_type: record.content_type.as_deref(),
-        categories: &record.categories,
-    }
 }

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use urldb_canon::RequestUrl;
+use urldb_canon::{RequestUrl, authority};
 use urldb_protocol::{LogEntry, PROTOCOL, ProjectInfo};
 use urldb_render::LogDocument;
 
@@ -18,7 +18,6 @@ use super::print::style::print_warning;
 use crate::database::lookup::DomainIndex;
 use crate::exit::ExitCode;
 use crate::ledger::incidents;
-use crate::notify::Outbox;
 use crate::overview::{Commits, Scope, Sources, UnknownCommits};
 
 /// Number of characters of a date such as 2026-11-01.
@@ -79,8 +78,9 @@ fn moments(text: &str) -> Result<(Timestamp, Timestamp), String> {
         return Ok((time, time));
     }
     let day = text.parse::<Date>().ok().filter(|_| text.len() == DATE);
-    let begin = day.and_then(|day| day.to_zoned(TimeZone::UTC).ok());
-    let begin = begin.map(|begin| begin.timestamp());
+    let begin = day
+        .and_then(|day| day.to_zoned(TimeZone::UTC).ok())
+        .map(|begin| begin.timestamp());
     let end = begin.and_then(|begin| begin.checked_add(A_DAY).ok());
     begin.zip(end).ok_or_else(|| {
         "a TIME is a day of UTC or a time, such as 2026-11-01 or 2026-11-01T04:00:00Z".to_owned()
@@ -108,8 +108,12 @@ impl Target {
         let Some(host) = typed.filter(|typed| !typed.contains('/')) else {
             return Err(error);
         };
-        let is_name = context.config.open_database()?.path_of(host).is_some();
-        let commits = is_name.then(|| Commits::read(&context.config, Some(host)));
+        let commits = context
+            .config
+            .open_database()?
+            .path_of(host)
+            .is_some()
+            .then(|| Commits::read(&context.config, Some(host)));
         match commits.transpose()? {
             Some(Ok(commits)) if commits.has(host) => {
                 Ok(Self::Urls(UrlOrHost::Host(host.to_owned())))
@@ -134,11 +138,10 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         _ => vec![],
     };
     let former: Vec<String> = match (host, &commits) {
-        (Some(host), Some(commits)) => {
-            let urls = urls.iter();
-            urls.flat_map(|url| commits.former_urls(host, url))
-                .collect()
-        }
+        (Some(host), Some(commits)) => urls
+            .iter()
+            .flat_map(|url| commits.former_urls(host, url))
+            .collect(),
         _ => vec![],
     };
     // Everything changes rarely, but one URL never needs the changes of others.
@@ -161,9 +164,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             former: &former,
         },
     };
-    let outbox = Outbox::new(&context.ledger());
-    let is_waiting = |notifier: &str, run: &str| outbox.has_message(notifier, run);
-    let mut entries = sources.timeline(scope, commits.as_ref(), &is_waiting);
+    let mut entries = sources.timeline(scope, commits.as_ref());
     entries.retain(|entry| {
         args.since.is_none_or(|since| since <= entry.at)
             && args.until.is_none_or(|until| entry.at <= until)
@@ -200,7 +201,7 @@ fn write(
         LogFormat::Human => {
             let typed = args.target.as_deref();
             let about = match target {
-                Target::Urls(UrlOrHost::Host(host)) => host,
+                Target::Urls(UrlOrHost::Host(host)) => &authority(host),
                 _ => typed.unwrap_or(&project.name),
             };
             let with_hosts = !matches!(
@@ -235,8 +236,12 @@ fn print(
     with_hosts: bool,
     context: &Context,
 ) -> anyhow::Result<()> {
-    let all = context.incidents(None)?.into_known().into_iter();
-    let all: Vec<_> = all.filter_map(|file| file.to_incident()).collect();
+    let all: Vec<_> = context
+        .incidents(None)?
+        .into_known()
+        .into_iter()
+        .filter_map(|file| file.to_incident())
+        .collect();
     let by_id: HashMap<&str, _> = all.iter().map(|it| (it.id.as_str(), it)).collect();
     let find = |id: &str| by_id.get(id).copied();
     let text = urldb_render::log(about, entries, find, with_hosts, context.terminal_options());
@@ -247,8 +252,11 @@ fn print(
 /// The URLs of a record, over each scheme that runs use.
 fn urls_of(context: &Context, host: &str, path: &str) -> Vec<String> {
     let file = context.domain_file(host);
-    let index = DomainIndex::read_where(&file, |it| it == path).unwrap_or_default();
-    let urls = index.schemes_of(path).into_iter();
-    let urls = urls.filter_map(|scheme| RequestUrl::new(scheme, host, path));
-    urls.map(|url| url.to_string()).collect()
+    DomainIndex::read_where(&file, |it| it == path)
+        .unwrap_or_default()
+        .schemes_of(path)
+        .into_iter()
+        .filter_map(|scheme| RequestUrl::new(scheme, host, path))
+        .map(String::from)
+        .collect()
 }

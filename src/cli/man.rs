@@ -25,7 +25,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let folder = &args.folder;
     urldb_files::make_folder(folder)
         .with_context(|| format!("cannot create {}", folder.display()))?;
-    let mut command = Cli::command();
+    let mut command = Cli::command().disable_help_subcommand(true);
     // Gives the subcommands their full names and the global options.
     command.build();
     write_pages(&command, folder)?;

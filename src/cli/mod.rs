@@ -30,6 +30,7 @@ mod mv;
 mod notify;
 mod print;
 mod push;
+mod report_file;
 mod resolve;
 mod rm;
 mod run_commit;
@@ -46,6 +47,7 @@ use std::io;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use urldb_files::UnsyncedFolder;
+use urldb_render::{Text, wrap};
 use urldb_text::sanitize;
 
 use crate::config::ConfigError;
@@ -68,7 +70,7 @@ Exit codes:
 /// The promises are a directory of small, sorted YAML files in git, one a
 /// domain. `urldb demo` shows everything in a few seconds, offline.
 #[derive(Debug, Parser)]
-#[command(name = "urldb", version, after_help = EXIT_CODES, disable_help_subcommand = true)]
+#[command(name = "urldb", version, after_help = EXIT_CODES)]
 struct Cli {
     #[command(flatten)]
     global: GlobalArgs,
@@ -253,11 +255,14 @@ fn command_list(command: &clap::Command, width: usize) -> String {
     for (group, names) in GROUPS {
         let _ = writeln!(text, "{header}{group}:{header:#}");
         for name in names {
-            let about = command
-                .find_subcommand(name)
-                .and_then(clap::Command::get_about)
-                .map(ToString::to_string);
-            let lines = wrapped(&about.unwrap_or_default(), width.saturating_sub(column));
+            let about = Text::from(
+                command
+                    .find_subcommand(name)
+                    .and_then(clap::Command::get_about)
+                    .map(ToString::to_string)
+                    .unwrap_or_default(),
+            );
+            let lines = wrap(&about, width.saturating_sub(column), 0, 0);
             let gap = " ".repeat(column.saturating_sub(2 + name.len()));
             let lines = lines.join(&format!("\n{}", " ".repeat(column)));
             let _ = writeln!(text, "  {literal}{name}{literal:#}{gap}{lines}");
@@ -265,22 +270,6 @@ fn command_list(command: &clap::Command, width: usize) -> String {
         text.push('\n');
     }
     text
-}
-
-/// The text in lines of at most `width` columns; a longer word has a line of its own.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.is_empty() => line.push_str(word),
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }
 
 #[cfg(test)]
@@ -307,12 +296,5 @@ mod tests {
             .copied()
             .collect();
         assert_eq!(declared, grouped);
-    }
-
-    #[test]
-    fn lines_are_as_long_as_they_may_be() {
-        assert_eq!(wrapped("aa bb cc", 5), ["aa bb", "cc"]);
-        assert_eq!(wrapped("aa bb cc", 0), ["aa", "bb", "cc"]);
-        assert_eq!(wrapped("", 5), [""]);
     }
 }

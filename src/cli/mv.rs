@@ -1,19 +1,19 @@
 //! `urldb mv`.
 
-use std::collections::HashSet;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use clap::builder::{StringValueParser, TypedValueParser};
+use urldb_canon::{authority, identify};
 use urldb_files::is_there;
-use urldb_format::{DomainFile, HELD_URIS, RecordEntry, RecordIdentity};
+use urldb_format::{DomainFile, HELD_URIS, RecordEntry};
 use urldb_text::sanitize;
 
 use super::Context;
-use super::args::{CommitArgs, PlannedCommit, uncommitted_records};
+use super::args::{PlannedCommit, WriteArgs};
 use super::print::style::{self, count};
 use super::sync::ListedRecords;
 use crate::cli::print::output;
-use crate::database::edit::Edit;
 use crate::exit::ExitCode;
 
 /// Move the promises of a domain to its new name
@@ -29,10 +29,10 @@ Examples:
   urldb mv old.example.org new.example.org --redirects --commit")]
 pub(super) struct Args {
     /// The host whose domain file moves
-    #[arg(value_name = "OLD")]
+    #[arg(value_name = "OLD", value_parser = domain_name())]
     old: String,
     /// Its new name
-    #[arg(value_name = "NEW")]
+    #[arg(value_name = "NEW", value_parser = domain_name())]
     new: String,
     /// Make the old name a cname of the new one: runs check its URLs too
     #[arg(long)]
@@ -40,24 +40,17 @@ pub(super) struct Args {
     /// Also change the records whose `redirects-to` is a URL of the old host
     #[arg(long)]
     redirects: bool,
-    /// Show what would be written; write nothing
-    #[arg(short = 'n', long)]
-    dry_run: bool,
     #[command(flatten)]
-    commit: CommitArgs,
+    write: WriteArgs,
+}
+
+/// The name of the domain file of a host; a port may be written as in a URL.
+fn domain_name() -> impl TypedValueParser<Value = String> {
+    StringValueParser::new().map(|host| host.replace(':', "+"))
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
-    let commit = if args.dry_run {
-        None
-    } else {
-        args.commit.begin(&context.database())?
-    };
-    let edit = if args.dry_run {
-        None
-    } else {
-        Some(Edit::begin(&context.database())?)
-    };
+    let (commit, edit) = (args.write.begin(context)?, args.write.edit(context)?);
     if let Some(commit) = &commit
         && let Some(moved) = moved_already(args, commit, context)?
     {
@@ -83,7 +76,11 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         written = edit.commit()?;
     }
     if !context.quiet {
-        let done = if args.dry_run { "would move" } else { "moved" };
+        let done = if args.write.dry_run {
+            "would move"
+        } else {
+            "moved"
+        };
         print(done, args, &moved, &redirecting, context)?;
     }
     match &commit {
@@ -92,7 +89,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Commits the files, and those with redirects that an earlier call has changed.
+/// Commits the files, and those with redirects, which an earlier call may have changed.
 fn finish(
     args: &Args,
     commit: &PlannedCommit,
@@ -100,11 +97,12 @@ fn finish(
     context: &Context,
 ) -> anyhow::Result<ExitCode> {
     if args.redirects {
-        for ((host, _), record) in uncommitted_records(Some(commit), context)? {
-            let target = record.before.and_then(|it| it.redirects_to);
-            let redirected = target.and_then(|it| with_host(&it, &args.old, &args.new));
-            if redirected.is_some() && ![&args.old, &args.new].contains(&&host) {
-                files.push(record.file);
+        for path in context.config.open_database()?.files() {
+            let file = DomainFile::read(path)?.file;
+            let mut records = file.records().map(RecordEntry::record);
+            let leads_there = |target: &String| with_host(target, &args.new, "").is_some();
+            if records.any(|record| record.redirects_to.as_ref().is_some_and(leads_there)) {
+                files.push(path.to_owned());
             }
         }
     }
@@ -113,34 +111,20 @@ fn finish(
     Ok(ExitCode::Success)
 }
 
-/// The file of the new host, if an earlier call was killed before the commit: the last commit has only the file of the
-/// old host, all of whose records the new one has.
+/// The file of the new host, if an earlier call has moved it: the last commit has only the file of the old host.
 fn moved_already(
     args: &Args,
     commit: &PlannedCommit,
     context: &Context,
 ) -> anyhow::Result<Option<DomainFile>> {
-    let (source, target) = (
-        context.domain_file(&args.old),
-        context.domain_file(&args.new),
-    );
+    let [source, target] = [&args.old, &args.new].map(|host| context.domain_file(host));
     if is_there(&source) || !is_there(&target) {
         return Ok(None);
     }
-    let repository = &commit.repository;
-    let in_head = |path: &Path| repository.blob_at("HEAD", &repository.relative(path)?);
-    let (Some(blob), None) = (in_head(&source)?, in_head(&target)?) else {
+    let (Some(_), None) = (commit.in_head(&source)?, commit.in_head(&target)?) else {
         return Ok(None);
     };
-    let before = DomainFile::parse(&source, &repository.read_blob(&blob)?).file;
-    let moved = DomainFile::read(&target)?.file;
-    let identities = |file: &DomainFile| -> HashSet<RecordIdentity> {
-        let records = file.records().map(RecordEntry::record);
-        let identities = records.map(|record| file.metadata().exact_identity_of(record));
-        identities.collect()
-    };
-    let is_moved = identities(&before).is_subset(&identities(&moved));
-    Ok(is_moved.then_some(moved))
+    Ok(Some(DomainFile::read(&target)?.file))
 }
 
 /// The file of the new host, not yet written.
@@ -150,7 +134,8 @@ fn moved_file(args: &Args, context: &Context) -> anyhow::Result<DomainFile> {
     let database = context.config.open_database()?;
     anyhow::ensure!(
         database.path_of(new).is_some() && new != old && new != HELD_URIS && old != HELD_URIS,
-        "{new:?} is no name of another host: write it in lower case, without scheme and path"
+        "{:?} is no name of another host: write it in lower case, without scheme and path",
+        authority(new)
     );
     let is_there = |host: &str| {
         database
@@ -173,14 +158,16 @@ fn moved_file(args: &Args, context: &Context) -> anyhow::Result<DomainFile> {
             finding.message
         );
     }
-    let mut records = moved.records().map(RecordEntry::record);
-    if let Some(record) = records.find(|record| !record.source.is_empty()) {
+    if let Some(record) = moved
+        .records()
+        .map(RecordEntry::record)
+        .find(|record| !record.source.is_empty())
+    {
         anyhow::bail!(
             "{}",
             ListedRecords::new(context).sentence(old, moved.metadata(), record)
         );
     }
-    drop(records);
     moved.update_metadata(|metadata| {
         metadata.cnames.retain(|cname| cname != new);
         if args.keep_alias && !metadata.cnames.contains(old) {
@@ -224,12 +211,14 @@ fn redirecting_files(
 /// Lets the redirects of a file that lead to the old host lead to the new one. Returns their number.
 fn redirect(file: &mut DomainFile, args: &Args) -> anyhow::Result<usize> {
     let metadata = file.metadata().clone();
-    let changes = file.records().filter_map(|entry| {
-        let record = entry.record();
-        let target = with_host(record.redirects_to.as_deref()?, &args.old, &args.new)?;
-        Some((metadata.exact_identity_of(record), target))
-    });
-    let changes: Vec<_> = changes.collect();
+    let changes: Vec<_> = file
+        .records()
+        .filter_map(|entry| {
+            let record = entry.record();
+            let target = with_host(record.redirects_to.as_deref()?, &args.old, &args.new)?;
+            Some((metadata.exact_identity_of(record), target))
+        })
+        .collect();
     for (identity, target) in &changes {
         file.update(identity, |record| {
             record.redirects_to = Some(target.clone());
@@ -238,13 +227,14 @@ fn redirect(file: &mut DomainFile, args: &Args) -> anyhow::Result<usize> {
     Ok(changes.len())
 }
 
-/// The URL with the host `new`, if its host is `old`.
+/// The URL at the host and port `new`, if its host and port are `old`.
 fn with_host(url: &str, old: &str, new: &str) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
-    let end = rest.find([':', '/', '?', '#']).unwrap_or(rest.len());
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (host, rest) = rest.split_at(end);
-    host.eq_ignore_ascii_case(old)
-        .then(|| format!("{scheme}://{new}{rest}"))
+    identify(&format!("{scheme}://{host}"))
+        .is_ok_and(|it| it.host == old)
+        .then(|| format!("{scheme}://{}{rest}", authority(new)))
 }
 
 fn print(
@@ -258,14 +248,18 @@ fn print(
     let records = count(moved.records().count() as u64, "record");
     let file = context.shown(moved.path());
     let done = style::paint(style::GOOD, done);
-    writeln!(out, "{done} {records} of {} to {file}", sanitize(&args.old))?;
+    writeln!(
+        out,
+        "{done} {records} of {} to {file}",
+        sanitize(&authority(&args.old))
+    )?;
     for (file, records) in redirecting {
         let records = count(*records as u64, "redirect");
         writeln!(
             out,
             "{}: {records} to {}",
             context.shown(file.path()),
-            sanitize(&args.new)
+            sanitize(&authority(&args.new))
         )?;
     }
     Ok(())
@@ -282,7 +276,8 @@ mod tests {
                 "http://old.test/a?b=http://old.test/",
                 Some("http://new.test/a?b=http://old.test/"),
             ),
-            ("https://OLD.test:8443", Some("https://new.test:8443")),
+            ("https://OLD.test", Some("https://new.test")),
+            ("https://old.test:8443/", None),
             ("http://old.test.example/", None),
             ("http://www.old.test/", None),
             ("/a", None),

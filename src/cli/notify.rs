@@ -11,8 +11,8 @@ use urldb_render::{Command, Fact, Headline, Text, Tone, terminal_facts, terminal
 use urldb_text::{nearest, sanitize};
 
 use super::Context;
+use super::print::deliveries::{self, channel};
 use super::print::output;
-use super::print::standing::{self, channel};
 use super::print::style::{self, Format, count};
 use crate::ambient::Ambient;
 use crate::exit::ExitCode;
@@ -61,7 +61,7 @@ enum Action {
         #[arg(long, default_value = "human")]
         format: Format,
     },
-    /// Discard what a notifier has not told: it tells only what happens from now on
+    /// Discard what a notifier has not delivered: it delivers only what happens from now on
     Skip {
         /// The name of a notifier in urldb.toml, or of one that has left messages
         name: String,
@@ -93,12 +93,12 @@ fn notifiers(context: &Context, name: Option<&str>) -> anyhow::Result<Notifiers>
 }
 
 fn list(context: &Context, outbox: &Outbox) -> anyhow::Result<ExitCode> {
-    let standings = notifiers(context, None)?.statuses(outbox)?;
+    let statuses = notifiers(context, None)?.statuses(outbox)?;
     let now = Timestamp::now();
     let mut out = output::stdout();
-    let waiting: u64 = standings
+    let waiting: u64 = statuses
         .iter()
-        .map(|standing| standing.waiting.len() as u64)
+        .map(|status| status.waiting.len() as u64)
         .sum();
     if waiting > 0 {
         let headline = Headline {
@@ -110,50 +110,47 @@ fn list(context: &Context, outbox: &Outbox) -> anyhow::Result<ExitCode> {
             &terminal_headline(&headline, context.terminal_options()),
         )?;
         writeln!(out)?;
-    } else if standings.is_empty() {
+    } else if statuses.is_empty() {
         writeln!(out, "urldb.toml has no [notify.NAME]: nobody is notified.")?;
     }
-    let width = standings
+    let width = statuses
         .iter()
-        .map(|standing| standing.notifier.len())
-        .max();
-    let width = width.unwrap_or_default();
-    for standing in &standings {
-        write_row(&mut out, standing, width)?;
+        .map(|status| status.notifier.len())
+        .max()
+        .unwrap_or_default();
+    for status in &statuses {
+        write_row(&mut out, status, width)?;
     }
-    for standing in standings
-        .iter()
-        .filter(|standing| !standing.waiting.is_empty())
-    {
-        writeln!(out, "\n{}", standing.notifier)?;
-        for message in &standing.waiting {
-            write_message(&mut out, standing, message, context)?;
+    for status in statuses.iter().filter(|status| !status.waiting.is_empty()) {
+        writeln!(out, "\n{}", status.notifier)?;
+        for message in &status.waiting {
+            write_message(&mut out, status, message, context)?;
         }
     }
-    standing::print_errors(&standings, now, context);
-    Ok(exit_code(&standings, now))
+    deliveries::print_errors(&statuses, now, context);
+    Ok(exit_code(&statuses, now))
 }
 
-fn exit_code(standings: &[NotifierStatus], now: Timestamp) -> ExitCode {
-    if standings.iter().any(|standing| standing.needs_action(now)) {
+fn exit_code(statuses: &[NotifierStatus], now: Timestamp) -> ExitCode {
+    if statuses.iter().any(|status| status.needs_action(now)) {
         ExitCode::Failure
     } else {
         ExitCode::Success
     }
 }
 
-fn write_row(out: &mut impl Write, standing: &NotifierStatus, width: usize) -> std::io::Result<()> {
-    let name = &standing.notifier;
-    let kind = if standing.is_configured() {
-        channel(standing.kind)
+fn write_row(out: &mut impl Write, status: &NotifierStatus, width: usize) -> std::io::Result<()> {
+    let name = &status.notifier;
+    let kind = if status.is_configured() {
+        channel(status.kind)
     } else {
         "not in urldb.toml"
     };
-    let number = standing.waiting.len();
-    let tail = match standing.waiting_since() {
-        None => standing.destination.clone(),
+    let number = status.waiting.len();
+    let tail = match status.waiting_since() {
+        None => status.destination.clone(),
         Some(since) => {
-            let attempts = standing.waiting.iter().map(Message::attempts).max();
+            let attempts = status.waiting.iter().map(Message::attempts).max();
             let attempts = u64::from(attempts.unwrap_or_default());
             let since = with_spaces(&moment(since));
             format!("since {since}, tried {}", count(attempts, "time"))
@@ -168,21 +165,21 @@ fn write_row(out: &mut impl Write, standing: &NotifierStatus, width: usize) -> s
 
 fn write_message(
     out: &mut impl Write,
-    standing: &NotifierStatus,
+    status: &NotifierStatus,
     message: &Message,
     context: &Context,
 ) -> std::io::Result<()> {
-    let name = &standing.notifier;
+    let name = &status.notifier;
     let mut facts = vec![];
     if message.incidents() > 0 {
-        let unheard = count(message.incidents(), "incident");
-        facts.push(Fact::new("unheard", Text::from(unheard)));
+        let undelivered = count(message.incidents(), "incident");
+        facts.push(Fact::new("waiting", Text::from(undelivered)));
     }
     facts.push(Fact::new(
         "failing",
         Text::from(format!("since {}", moment(message.since()))),
     ));
-    let recipients = standing::recipients(std::slice::from_ref(message));
+    let recipients = deliveries::recipients(std::slice::from_ref(message));
     if !recipients.is_empty() {
         let recipients = Text::new().outside(&recipients.join(", "));
         facts.push(Fact::new("for", recipients));
@@ -201,7 +198,7 @@ fn write_message(
         Fact::new("fault", text)
     }));
     let retry = ["urldb", "notify", "retry", name];
-    let retry = Command::new("to send it now", &retry).filter(|_| standing.is_configured());
+    let retry = Command::new("to send it now", &retry).filter(|_| status.is_configured());
     let drop = Command::new("to discard it", &["urldb", "notify", "skip", name]);
     let commands: Vec<Command> = retry.into_iter().chain(drop).collect();
     let text = terminal_facts(&facts, &commands, context.terminal_options());
@@ -254,8 +251,9 @@ fn write_test(out: &mut impl Write, test: &TestResult, context: &Context) -> std
         // The code is enough of a reply that decided nothing.
         let codes = earlier
             .iter()
-            .filter_map(|reply| reply.split_whitespace().next());
-        let codes = codes.collect::<Vec<_>>().join(", ");
+            .filter_map(|reply| reply.split_whitespace().next())
+            .collect::<Vec<_>>()
+            .join(", ");
         let replies = [codes.as_str(), last]
             .into_iter()
             .filter(|reply| !reply.is_empty());
@@ -297,10 +295,10 @@ fn retry(context: &Context, outbox: &Outbox, name: Option<&str>) -> anyhow::Resu
     notifiers.set_urls(urls);
     let now = Ambient::SYSTEM.now;
     let memory = IncidentMemory::of_ledger(&context.ledger(), Ambient::SYSTEM.now_in_seconds())?;
-    let standings = notifiers.retry(outbox, name, now, &memory)?;
+    let statuses = notifiers.retry(outbox, name, now, &memory)?;
     let mut out = output::stdout();
-    for standing in &standings {
-        let mut recipients: Vec<&str> = standing
+    for status in &statuses {
+        let mut recipients: Vec<&str> = status
             .delivered
             .iter()
             .map(|delivered| delivered.to.as_str())
@@ -310,26 +308,24 @@ fn retry(context: &Context, outbox: &Outbox, name: Option<&str>) -> anyhow::Resu
         if recipients.is_empty() {
             continue;
         }
-        let number = count(standing.sent, "message");
+        let number = count(status.sent, "message");
         let line = format!(
             "{}: {number} delivered to {}.",
-            standing.notifier,
+            status.notifier,
             recipients.join(", ")
         );
         writeln!(out, "{}", sanitize(&line))?;
     }
-    if standings
+    if statuses
         .iter()
-        .all(|standing| standing.delivered.is_empty() && standing.waiting.is_empty())
+        .all(|status| status.delivered.is_empty() && status.waiting.is_empty())
     {
         writeln!(out, "No message waits.")?;
     }
     drop(out);
-    standing::print_standings(&standings, now(), context);
-    let waits = standings
-        .iter()
-        .any(|standing| !standing.waiting.is_empty());
-    Ok(match exit_code(&standings, now()) {
+    deliveries::print_statuses(&statuses, now(), context);
+    let waits = statuses.iter().any(|status| !status.waiting.is_empty());
+    Ok(match exit_code(&statuses, now()) {
         ExitCode::Success if waits => ExitCode::Failure,
         code => code,
     })
@@ -348,7 +344,7 @@ fn skip(context: &Context, outbox: &Outbox, name: &str) -> anyhow::Result<ExitCo
     let line = match skipped {
         None => format!("{name}: nothing waits."),
         Some(0) => format!("{name}: what waited is not told."),
-        Some(incidents) => format!("{name}: not told: {}.", count(incidents, "incident")),
+        Some(incidents) => format!("{name}: not delivered: {}.", count(incidents, "incident")),
     };
     writeln!(output::stdout(), "{line}")?;
     Ok(ExitCode::Success)

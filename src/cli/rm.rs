@@ -2,21 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
+use std::path::PathBuf;
 
-use urldb_canon::{Identity, Scheme, identify, kind_of_held};
+use urldb_canon::{Scheme, authority, identify};
 use urldb_format::{DomainFile, HELD_URIS, Record, RecordEntry, RecordIdentity};
 use urldb_text::sanitize;
-use urldb_verdict::{NamedRecord, Selection};
+use urldb_verdict::Selection;
 
 use super::Context;
 use super::args::{
-    ChangedArgs, ChangedUrls, CommitArgs, SelectArgs, UncommittedRecords, find_records_for_edit,
-    uncommitted_records,
+    ChangedArgs, ChangedUrls, PlannedCommit, SelectArgs, WriteArgs, find_records_for_edit,
+    named_records,
 };
 use super::print::style;
 use super::sync::ListedRecords;
 use crate::cli::print::output;
-use crate::database::aliases::Aliases;
 use crate::database::edit::Edit;
 use crate::database::lookup::url_text;
 use crate::exit::ExitCode;
@@ -33,11 +33,8 @@ pub(super) struct Args {
     select: SelectArgs,
     #[command(flatten)]
     changed: ChangedArgs,
-    /// Show what would be removed; write nothing
-    #[arg(short = 'n', long)]
-    dry_run: bool,
     #[command(flatten)]
-    commit: CommitArgs,
+    write: WriteArgs,
     /// URLs of the database
     #[arg(value_name = "URL")]
     urls: Vec<String>,
@@ -52,47 +49,90 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         "nothing is selected: name URLs, or select records with --domain, --category, --path-prefix \
          or --changed-since"
     );
-    let (commit, mut edit) = if args.dry_run {
-        (None, None)
-    } else {
-        let commit = args.commit.begin(&context.database())?;
-        (commit, Some(Edit::begin(&context.database())?))
-    };
-    let mut gone = uncommitted_records(commit.as_ref(), context)?;
-    gone.retain(|_, record| record.now.is_none());
+    let (commit, mut edit) = (args.write.begin(context)?, args.write.edit(context)?);
     // The lookup of all URLs comes before the first removal: a typo in one URL must change no file.
-    let (selection, file) = selection(args, &gone, context)?;
-    let (removed, mut urls) = remove(&selection, file, edit.as_mut(), context)?;
-    gone.retain(|(host, _), gone| {
-        let mut before = gone.before.iter();
-        selection.wants_domain(host) && before.any(|it| selection.wants_record(host, it))
-    });
-    for ((host, identity), gone) in &gone {
-        urls.add(host, || url_text(gone.scheme, host, &identity.path));
+    let (selection, file) = match (selection(args, context), &commit) {
+        (Err(error), Some(commit)) => {
+            let typed = Selection {
+                records: named_records(context, &args.urls)?,
+                ..Selection::default()
+            };
+            let before = removed_before(&typed, commit, context)?;
+            anyhow::ensure!(before.urls.len() >= args.urls.len() as u64, error);
+            return finish(&before, Some(commit), context);
+        }
+        (found, _) => found?,
+    };
+    let (removed, urls) = remove(&selection, file, edit.as_mut(), context)?;
+    if let (true, Some(commit)) = (urls.is_empty(), &commit) {
+        let before = removed_before(&selection, commit, context)?;
+        if !before.urls.is_empty() {
+            return finish(&before, Some(commit), context);
+        }
     }
     // A typo in an option must not look like a good result. Nothing changed is a good result.
     anyhow::ensure!(
         !urls.is_empty() || selection.changed.is_some(),
         "no record is selected; `urldb list` with the same options shows what there is"
     );
-    let mut written = match edit {
-        Some(edit) => edit.commit()?,
-        None => vec![],
-    };
+    let files = edit.map_or(Ok(vec![]), Edit::commit)?;
     if !context.quiet {
-        print(&removed, args.dry_run, context)?;
-        if removed.is_empty() && !urls.is_empty() {
-            writeln!(output::stdout(), "removed already: {}", urls.phrase())?;
-        } else if removed.is_empty() {
+        print(&removed, args.write.dry_run, context)?;
+        if removed.is_empty() {
             writeln!(output::stdout(), "no selected record has changed")?;
         }
     }
-    written.extend(gone.into_values().map(|gone| gone.file));
+    finish(&Removal { files, urls }, commit.as_ref(), context)
+}
+
+/// Domain files, and the URLs that are removed from them.
+struct Removal {
+    files: Vec<PathBuf>,
+    urls: ChangedUrls,
+}
+
+/// Commits the files.
+fn finish(
+    removal: &Removal,
+    commit: Option<&PlannedCommit>,
+    context: &Context,
+) -> anyhow::Result<ExitCode> {
     if let Some(commit) = commit {
-        let subject = || format!("Remove {}", urls.phrase());
-        commit.finish(&written, subject, ExitCode::Success, context)?;
+        let subject = || format!("Remove {}", removal.urls.phrase());
+        commit.finish(&removal.files, subject, ExitCode::Success, context)?;
     }
     Ok(ExitCode::Success)
+}
+
+/// The selected records of the last commit, which an earlier call has removed without a commit.
+fn removed_before(
+    selection: &Selection,
+    commit: &PlannedCommit,
+    context: &Context,
+) -> anyhow::Result<Removal> {
+    let (mut files, mut urls) = (vec![], ChangedUrls::default());
+    for path in context.config.open_database()?.all_files() {
+        let host = urldb_format::host_of(path);
+        if !selection.wants_domain(&host) {
+            continue;
+        }
+        let Some(before) = commit.in_head(path)? else {
+            continue;
+        };
+        for record in before
+            .records()
+            .map(RecordEntry::record)
+            .filter(|record| selection.wants_record(&host, record))
+        {
+            let scheme = before.metadata().scheme_of(record);
+            urls.add(&host, || url_text(scheme, &host, &record.path));
+            files.push(path.to_owned());
+        }
+    }
+    if !(urls.is_empty() || context.quiet) {
+        writeln!(output::stdout(), "removed already: {}", urls.phrase())?;
+    }
+    Ok(Removal { files, urls })
 }
 
 /// Removes the selected records from their domain files, of which `read` may be one; without `edit`, only lists
@@ -115,21 +155,25 @@ fn remove(
             (None, Some(paths)) => DomainFile::read_for_edit(path, paths)?,
             (None, None) => DomainFile::read(path)?.file,
         };
-        let records = file.records().map(RecordEntry::record);
         // A URL may have a record for each of several requests.
-        let selected = records.filter(|record| selection.wants_record(&host, record));
-        let selected: Vec<&Record> = selected.collect();
+        let selected: Vec<&Record> = file
+            .records()
+            .map(RecordEntry::record)
+            .filter(|record| selection.wants_record(&host, record))
+            .collect();
         let metadata = file.metadata();
         if let Some(record) = selected.iter().find(|record| !record.source.is_empty()) {
             let sentence = ListedRecords::new(context).sentence(&host, metadata, record);
             anyhow::bail!("{sentence}");
         }
-        let schemes = selected
+        let schemes: BTreeMap<String, Scheme> = selected
             .iter()
-            .map(|it| (it.path.clone(), metadata.scheme_of(it)));
-        let schemes: BTreeMap<String, Scheme> = schemes.collect();
-        let identities = selected.iter().map(|it| metadata.exact_identity_of(it));
-        let identities: BTreeSet<RecordIdentity> = identities.collect();
+            .map(|it| (it.path.clone(), metadata.scheme_of(it)))
+            .collect();
+        let identities: BTreeSet<RecordIdentity> = selected
+            .iter()
+            .map(|it| metadata.exact_identity_of(it))
+            .collect();
         if identities.is_empty() {
             continue;
         }
@@ -148,39 +192,19 @@ fn remove(
 /// The records that the arguments select, and their domain file if it was read.
 ///
 /// # Errors
-/// When a URL has no record, nor one that waits for its removal to be committed, or is an alias: its
-/// record is about another URL too.
-fn selection(
-    args: &Args,
-    gone: &UncommittedRecords,
-    context: &Context,
-) -> anyhow::Result<(Selection, Option<DomainFile>)> {
-    let (mut urls, mut removed) = (args.urls.clone(), vec![]);
-    let (mut records, file) = match find_records_for_edit(context, &urls) {
-        Err(_) if !gone.is_empty() => {
-            let mut present = vec![];
-            for url in urls {
-                match removed_record(&url, gone, context)? {
-                    Some(named) => removed.push(named),
-                    None => present.push(url),
-                }
-            }
-            urls = present;
-            (find_records_for_edit(context, &urls)?.0, None)
-        }
-        found => found?,
-    };
-    for (url, named) in urls.iter().zip(&records) {
+/// When a URL has no record, or is an alias: its record is about another URL too.
+fn selection(args: &Args, context: &Context) -> anyhow::Result<(Selection, Option<DomainFile>)> {
+    let (records, file) = find_records_for_edit(context, &args.urls)?;
+    for (url, named) in args.urls.iter().zip(&records) {
         anyhow::ensure!(
             named.alias.is_none(),
             "{url} is an alias of {host}{path}, whose record is about both: \
              `urldb rm {scheme}://{host}{path}` removes it",
-            host = named.domain,
+            host = authority(&named.domain),
             path = named.path,
-            scheme = urldb_canon::identify(url)?.scheme,
+            scheme = identify(url)?.scheme,
         );
     }
-    records.append(&mut removed);
     let selection = Selection {
         records,
         changed: args.changed.records(context)?,
@@ -189,37 +213,17 @@ fn selection(
     Ok((selection, file))
 }
 
-/// The record of a URL that only the last commit has.
-fn removed_record(
-    url: &str,
-    gone: &UncommittedRecords,
-    context: &Context,
-) -> anyhow::Result<Option<NamedRecord>> {
-    let (domain, path) = match identify(url) {
-        Ok(Identity { host, path, .. }) => {
-            let aliases = Aliases::load_readable(&context.config)?;
-            (aliases.primary_host(&host), path)
-        }
-        Err(_) if kind_of_held(url).is_some() => (HELD_URIS.to_owned(), url.to_owned()),
-        Err(_) => return Ok(None),
-    };
-    let mut gone = gone.keys();
-    let is_gone = gone.any(|(host, identity)| *host == domain && identity.path == path);
-    let alias = None;
-    Ok(is_gone.then_some(NamedRecord {
-        domain,
-        path,
-        alias,
-    }))
-}
-
 fn print(removed: &RemovedPaths, dry_run: bool, context: &Context) -> io::Result<()> {
     let mut out = io::BufWriter::new(output::stdout());
     let done = if dry_run { "would remove" } else { "removed" };
     let done = style::paint(style::GOOD, done);
     for (host, paths) in removed {
         let file = context.shown(&context.domain_file(host));
-        let host = if host == HELD_URIS { "" } else { host };
+        let host = if host == HELD_URIS {
+            String::new()
+        } else {
+            authority(host)
+        };
         for path in paths {
             writeln!(out, "{done} {host}{} from {file}", sanitize(path))?;
         }

@@ -43,8 +43,10 @@ impl ShardArgs {
 
     /// The folders with the bundles of a collecting run; none of another run.
     pub(super) fn folders(&self, context: &Context) -> Vec<PathBuf> {
-        let folders = self.from.iter();
-        folders.map(|it| context.directory.join(it)).collect()
+        self.from
+            .iter()
+            .map(|it| context.directory.join(it))
+            .collect()
     }
 }
 

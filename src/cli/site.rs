@@ -40,14 +40,14 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let config = &context.config;
     let now = Timestamp::now();
     let waiting = Outbox::new(&context.ledger()).waiting(|_| true);
-    let configured = config
+    let configured: Vec<_> = config
         .notifiers
         .iter()
         .filter_map(|(name, notify)| match &notify.kind {
             NotifierKind::Html(html) => Some((name, notify, html)),
             _ => None,
-        });
-    let configured: Vec<_> = configured.collect();
+        })
+        .collect();
     let mut sites = vec![];
     match (dir, configured.first()) {
         (Some(dir), Some((name, notify, _))) => {

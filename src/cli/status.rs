@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
 use jiff::Timestamp;
-use urldb_protocol::{Counts, Overview, State, UrlBelief, UrlOverview};
+use urldb_protocol::{Counts, Overview, State, UrlCondition, UrlOverview};
 use urldb_render::{StatusScope, status, status_document};
 use urldb_text::sanitize;
 
@@ -15,7 +15,7 @@ use super::args::UrlOrHost;
 use super::print::output;
 use super::print::style::Format;
 use crate::ambient::Ambient;
-use crate::archive::{ArchiveFiles, Catalogue};
+use crate::archive::Catalogue;
 use crate::exit::ExitCode;
 use crate::notify::{Outbox, Unrouted, unrouted};
 use crate::overview::Sources;
@@ -85,7 +85,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         ..overview
     };
     let mut urls = target.narrow(urls);
-    if let (UrlOrHost::Record { .. }, Ok(archive)) = (&target, catalogue(context)) {
+    if let (UrlOrHost::Record { .. }, Ok(archive)) = (&target, context.catalogue()) {
         for url in &mut urls {
             add_last_capture(url, &archive)?;
         }
@@ -102,8 +102,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         _ => StatusScope::All,
     };
     let incidents = context.incidents(Some(now))?;
-    let unrouted = unrouted(&context.config, incidents.known(), now);
-    let unrouted = unrouted.filter(|_| matches!(scope, StatusScope::All));
+    let unrouted =
+        unrouted(&context.config, incidents.known()).filter(|_| matches!(scope, StatusScope::All));
     write(args.format, &overview, scope, &urls, unrouted, context)?;
     Ok(match scope {
         StatusScope::All => exit_code(&overview.counts),
@@ -168,18 +168,16 @@ impl Args {
     }
 }
 
-fn catalogue(context: &Context) -> anyhow::Result<Catalogue> {
-    Catalogue::open(ArchiveFiles::on_this_machine(&context.config)?)
-}
-
 /// Replaces the capture of the ledger, which is the full one, by the last one of the same content.
 fn add_last_capture(url: &mut UrlOverview, archive: &Catalogue) -> anyhow::Result<()> {
     if url.request.is_some() {
         return Ok(());
     }
     let captures = archive.find(&url.url, None)?;
-    let mut captures = captures.iter().filter(|it| it.line.vary == url.variant);
-    let last = captures.rfind(|capture| capture.is_good());
+    let last = captures
+        .iter()
+        .filter(|it| it.line.vary == url.variant)
+        .rfind(|capture| capture.is_good());
     let Some(last) = last.filter(|last| last.is_revisit()) else {
         return Ok(());
     };
@@ -198,13 +196,8 @@ fn add_last_capture(url: &mut UrlOverview, archive: &Catalogue) -> anyhow::Resul
 
 /// `2026-11-22T04:17:02Z` of `20261122041702`.
 fn date_of(timestamp: &str) -> Option<String> {
-    let time = jiff::civil::DateTime::strptime("%Y%m%d%H%M%S", timestamp).ok()?;
-    Some(
-        time.to_zoned(jiff::tz::TimeZone::UTC)
-            .ok()?
-            .timestamp()
-            .to_string(),
-    )
+    let time = Timestamp::strptime("%Y%m%d%H%M%S%z", format!("{timestamp}+0000"));
+    Some(time.ok()?.to_string())
 }
 
 /// 1 if a promise is broken or a domain file has a mistake, 3 if something is not known. A flapping URL does not
@@ -220,9 +213,9 @@ const fn exit_code(counts: &Counts) -> ExitCode {
 }
 
 fn of_urls(urls: &[UrlOverview], is_stale: bool) -> ExitCode {
-    let code = |url: &UrlOverview| match url.standing {
-        UrlBelief::Affected if !url.muted && url.comes_and_goes.is_none() => ExitCode::Findings,
-        UrlBelief::Unconfirmed | UrlBelief::Unknown => ExitCode::Unsure,
+    let code = |url: &UrlOverview| match url.condition {
+        UrlCondition::Affected if !url.muted && url.flapping.is_none() => ExitCode::Findings,
+        UrlCondition::Unconfirmed | UrlCondition::Unknown => ExitCode::Unsure,
         _ if is_stale => ExitCode::Unsure,
         _ => ExitCode::Success,
     };

@@ -270,8 +270,9 @@ fn location(text: &str) -> Result<ArchiveStore, String> {
 
 fn endpoint(text: &str) -> Result<String, String> {
     // AWS_ALLOW_HTTP in the environment decides whether plain http is allowed.
-    let checked = urldb_http::endpoint(text, true).map(|_| text.to_owned());
-    checked.map_err(|problem| format!("`endpoint` should be the URL of a server: {problem}"))
+    urldb_http::endpoint(text, true)
+        .map(|_| text.to_owned())
+        .map_err(|problem| format!("`endpoint` should be the URL of a server: {problem}"))
 }
 
 fn env_prefix(text: &str) -> Result<String, String> {

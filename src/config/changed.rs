@@ -52,17 +52,19 @@ impl ChangedKeys {
                 name(FILE_NAME)
             );
         }
-        let kinds = [
+        [
             ("added", &self.added),
             ("removed", &self.removed),
             ("changed", &self.changed),
-        ];
-        let parts = kinds.iter().filter(|(_, names)| !names.is_empty());
-        let parts = parts.map(|(kind, names)| {
+        ]
+        .iter()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(kind, names)| {
             let names: Vec<String> = names.iter().map(|it| name(it)).collect();
             format!("{kind} {}", join_names(&names))
-        });
-        parts.collect::<Vec<_>>().join("; ")
+        })
+        .collect::<Vec<_>>()
+        .join("; ")
     }
 }
 

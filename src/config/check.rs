@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use globset::GlobMatcher;
 use url::Host;
 use urldb_fetch::{FetchOptions, HostOptions, NetworkOptions, PromisedTargets, Proxy};
 use urldb_verdict::{ChallengeRule, Cnames, VerdictOptions};
@@ -26,6 +27,8 @@ pub struct Check {
     pub cnames: Cnames,
     /// Whether a run makes further requests about files that have changed.
     pub probes: bool,
+    /// URLs that are not asked; no key, but an option of the command line.
+    pub exclude: Vec<GlobMatcher>,
 }
 
 impl Default for Check {
@@ -37,6 +40,7 @@ impl Default for Check {
             rehash_every: 1,
             cnames: Cnames::Rotate,
             probes: true,
+            exclude: vec![],
         }
     }
 }
@@ -63,6 +67,7 @@ pub(super) fn check(section: &Section<'_>) -> Check {
             )
             .unwrap_or(default.cnames),
         probes: section.flag("probes").unwrap_or(default.probes),
+        exclude: default.exclude,
     }
 }
 
@@ -110,7 +115,7 @@ fn verdict_options(section: &Section<'_>, default: &VerdictOptions) -> VerdictOp
 fn host(name: &str, section: &Section<'_>, general: &HostOptions) -> Option<(String, HostOptions)> {
     let host = Host::parse(name).map(|host| host.to_string());
     if host.is_err() {
-        section.problem("a host is needed here, such as [check.host.\"data.example.org\"]");
+        section.problem("a host without scheme and port is needed here, such as [check.host.\"data.example.org\"]");
     }
     let host_options = host_options(section, general);
     Some((host.ok()?, host_options))
@@ -152,11 +157,11 @@ fn small(count: Option<u64>) -> Option<usize> {
 pub(super) fn network(section: &Section<'_>, root: &Path) -> NetworkOptions {
     NetworkOptions {
         allow: section
-            .list("allow", "a list of address ranges such as \"10.0.0.0/8\"")
+            .list("allow", "a list of ranges such as [\"127.0.0.1/32\"]")
             .unwrap_or_default(),
         ca_file: section.text("ca-file").map(|path| root.join(path)),
         map: section
-            .list("map", "a list such as \"example.org=127.0.0.1:8080\"")
+            .list("map", "a list such as [\"example.org=127.0.0.1:8080\"]")
             .unwrap_or_default(),
         clock: None,
         proxy: proxy(section),

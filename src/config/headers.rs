@@ -45,17 +45,21 @@ pub(super) fn texts_and_variables(
                 "`{secret_key}` needs the name of an environment variable for \"{name}\""
             ));
         }
-        let mut others = texts.keys();
-        if others.any(|other| other == name || kind == HEADER && other.eq_ignore_ascii_case(name)) {
+        if texts
+            .keys()
+            .any(|other| other == name || kind == HEADER && other.eq_ignore_ascii_case(name))
+        {
             section.problem(format!(
                 "the {kind} \"{name}\" is under `{key}` and under `{secret_key}`: remove one"
             ));
         }
     }
-    let texts = texts.into_iter();
-    let texts = texts.map(|(name, text)| (name, HeaderSource::Text(text)));
-    let secret = secret.into_iter();
-    let secret = secret.map(|(name, variable)| (name, HeaderSource::Env(variable)));
+    let texts = texts
+        .into_iter()
+        .map(|(name, text)| (name, HeaderSource::Text(text)));
+    let secret = secret
+        .into_iter()
+        .map(|(name, variable)| (name, HeaderSource::Env(variable)));
     texts.chain(secret).collect()
 }
 

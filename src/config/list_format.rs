@@ -29,8 +29,6 @@ pub enum Format {
     BazelRegistry,
     /// conandata.yml of Conan recipes
     Conandata,
-    /// opam files of a repository of opam
-    Opam,
     /// sources.json of nixpkgs or Guix
     NixSources,
     /// formula.json of Homebrew
@@ -49,8 +47,6 @@ pub enum Format {
     Dvc,
     /// Output of `git annex whereis --json`
     Annex,
-    /// config/*.yml of OBO PURLs
-    OboPurl,
     /// Rules of a static site, `_redirects`
     Redirects,
     /// Redirects of Apache: the .htaccess files of a folder, whose URL is --base
@@ -70,11 +66,6 @@ pub enum Format {
 }
 
 impl Format {
-    /// Whether its files are documents, whose links promise only that they can be fetched.
-    pub(crate) fn is_document(self) -> bool {
-        matches!(self, Self::Links | Self::Lychee)
-    }
-
     /// Whether the names in its files are below a base URL.
     pub(crate) fn needs_base(self) -> bool {
         matches!(
@@ -100,7 +91,7 @@ impl Format {
 
     /// Whether conflict markers may be a part of its files.
     pub(crate) fn may_have_markers(self) -> bool {
-        self.is_document() || self == Self::Files
+        matches!(self, Self::Links | Self::Lychee | Self::Files)
     }
 
     /// Why `accept` cannot edit a value that has no place of its own; `place` is its line.
@@ -132,7 +123,6 @@ impl Format {
             ("sources.gz" | "sources.xz" | "packages.gz" | "packages.xz", _) => {
                 Some(Self::DebianSources)
             }
-            ("opam", _) => Some(Self::Opam),
             ("formula.json", _) => Some(Self::BrewJson),
             ("catalog.json", _) => Some(Self::Schemastore),
             ("datapackage.json", _) => Some(Self::Datapackage),
@@ -143,7 +133,6 @@ impl Format {
             (_, Some("dvc")) => Some(Self::Dvc),
             (_, Some("json")) if name.starts_with("sources") => Some(Self::NixSources),
             ("_redirects", _) => Some(Self::Redirects),
-            (_, Some("yml")) if is_in(path, "config") => Some(Self::OboPurl),
             ("source.json" | "attestations.json", _) => Some(Self::BazelRegistry),
             ("checksums.tsv", _) => Some(Self::Tfds),
             (_, Some("txt")) if is_in(path, "url_checksums") => Some(Self::Tfds),

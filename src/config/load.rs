@@ -90,9 +90,9 @@ pub fn database_folder(directory: &Path, file: Option<&Path>) -> Result<PathBuf,
             let text = read(&file).unwrap_or_default();
             let (table, _) = DeTable::parse_recoverable(&text);
             let section = table.get_ref().get("database");
-            let named =
-                section.and_then(|section| section.get_ref().get("path")?.get_ref().as_str());
-            path = named.map_or(path, PathBuf::from);
+            path = section
+                .and_then(|section| section.get_ref().get("path")?.get_ref().as_str())
+                .map_or(path, PathBuf::from);
             root_of(&file).to_owned()
         }
     };
@@ -110,16 +110,19 @@ pub fn database_folder(directory: &Path, file: Option<&Path>) -> Result<PathBuf,
 
 /// The nearest urldb.toml upwards, of any kind: reading refuses all but regular files.
 fn find(directory: &Path) -> Option<PathBuf> {
-    let files = directory.ancestors().map(|folder| folder.join(FILE_NAME));
-    files.into_iter().find(|path| is_there(path))
+    directory
+        .ancestors()
+        .map(|folder| folder.join(FILE_NAME))
+        .find(|path| is_there(path))
 }
 
 /// The root without a configuration file.
 fn default_root(directory: &Path) -> PathBuf {
-    let work_tree = directory
+    directory
         .ancestors()
-        .find(|folder| is_there(&folder.join(".git")));
-    work_tree.unwrap_or(directory).to_owned()
+        .find(|folder| is_there(&folder.join(".git")))
+        .unwrap_or(directory)
+        .to_owned()
 }
 
 /// The root by the configuration in `file`.
@@ -155,14 +158,19 @@ pub fn load_by(path: &Path, author: Author) -> Result<Config, ConfigError> {
     })?;
     // A message about a URL that should hold no password may show the URL.
     text.split(['"', '\'']).for_each(register_credentials);
-    let parsed = parse(&text, root, author).map(|config| Config {
-        file: path.to_owned(),
-        ..config
-    });
-    let config = parsed.map_err(|findings| {
-        let lines = findings.iter().map(|finding| format_finding(path, finding));
-        ConfigError::Invalid(ProblemList(lines.collect()))
-    })?;
+    let config = parse(&text, root, author)
+        .map(|config| Config {
+            file: path.to_owned(),
+            ..config
+        })
+        .map_err(|findings| {
+            ConfigError::Invalid(ProblemList(
+                findings
+                    .iter()
+                    .map(|finding| format_finding(path, finding))
+                    .collect(),
+            ))
+        })?;
     config.register_secrets();
     config.ensure_inside()?;
     Ok(config)
@@ -278,14 +286,17 @@ fn lint(section: &Section<'_>) -> Lint {
 /// The code of a warning that `allow` may name.
 fn allowed_code(name: &str) -> Result<Code, String> {
     let known = Code::ALL.iter().filter(|code| code.may_be_allowed());
-    let found = known.clone().find(|code| code.as_str() == name);
-    found.copied().ok_or_else(|| {
-        let names: Vec<&str> = known.map(|code| code.as_str()).collect();
-        format!(
-            "no warning that `allow` can name is called \"{name}\"; there are {}",
-            names.join(", ")
-        )
-    })
+    known
+        .clone()
+        .find(|code| code.as_str() == name)
+        .copied()
+        .ok_or_else(|| {
+            let names: Vec<&str> = known.map(|code| code.as_str()).collect();
+            format!(
+                "no warning that `allow` can name is called \"{name}\"; there are {}",
+                names.join(", ")
+            )
+        })
 }
 
 fn ledger(section: &Section<'_>) -> Ledger {
@@ -296,8 +307,7 @@ fn ledger(section: &Section<'_>) -> Ledger {
 fn schedule(section: &Section<'_>) -> Option<Schedule> {
     let cron = section.text("cron");
     section.need("cron", ", such as cron = \"17 4 * * *\"");
-    let timezone = section.text("timezone");
-    let timezone = timezone.unwrap_or_else(|| "UTC".to_owned());
+    let timezone = section.text("timezone").unwrap_or_else(|| "UTC".to_owned());
     if let Some(cron) = &cron {
         match Cron::parse(cron, &timezone) {
             Ok(_) => {}
@@ -355,7 +365,7 @@ mod tests {
         urldb.toml:5:15: `concurrency` should be a number from 1 up
         urldb.toml:7:1: unknown key `headtimeout` in [check.host."a.example"]; did you mean `head-timeout`?
         urldb.toml:8:1: unknown key `retries` in [check.host."a.example"]; known are host-concurrency, host-interval, host-patience, limit-patience, timeout, connect-timeout, head-timeout, idle-timeout, max-body, user-agent, headers, headers-env, unsafe-methods, canonical
-        urldb.toml:9:1: [check.host."http://b"]: a host is needed here, such as [check.host."data.example.org"]
+        urldb.toml:9:1: [check.host."http://b"]: a host without scheme and port is needed here, such as [check.host."data.example.org"]
         urldb.toml:10:1: [schedule]: `cron` is missing, such as cron = "17 4 * * *"
         urldb.toml:12:8: no notifier is of type "emial"; did you mean "email"?
         urldb.toml:13:1: [notify.y]: `from` and `to` are needed, such as to = ["me@example.org"]

@@ -131,8 +131,7 @@ fn smtp(section: &Section<'_>) -> Option<NotifySmtp> {
     );
     let port = section.port("port");
     let hello = section.checked("hello", |text| {
-        let hello = Some(text).filter(|text| urldb_email::is_hello(text));
-        hello.map(str::to_owned).ok_or_else(|| {
+        Some(text).filter(|text| urldb_email::is_hello(text)).map(str::to_owned).ok_or_else(|| {
             format!(
                 "`hello` should be a host name, [192.0.2.1] or [IPv6:2001:db8::1]: \"{text}\" is none"
             )

@@ -39,8 +39,8 @@ pub use mail::{EmailTransport, NotifyEmail, NotifySmtp, SmtpSecurity};
 pub use notify::{Audience, DomainPattern, NotifierKind, Notify, NotifyHtml, Occasion};
 pub use owners::{OwnedPrefix, Owners};
 pub use services::{NotifyCommand, NotifyHttp, NotifyIssues, NotifyWebhook, TextSource};
-pub(crate) use source::is_name as is_source_name;
 pub use source::{ListSource, OnGone};
+pub(crate) use source::{format_of, is_name as is_source_name};
 pub use untrusted::{Author, TRUSTED_KEYS};
 pub use watch::Watch;
 
@@ -103,8 +103,9 @@ pub struct SectionLines {
 impl Config {
     /// Whether a notifier does more than write files into a folder.
     pub fn tells_people(&self) -> bool {
-        let mut notifiers = self.notifiers.values();
-        notifiers.any(|notify| notify.kind.folder().is_none())
+        self.notifiers
+            .values()
+            .any(|notify| notify.kind.folder().is_none())
     }
 
     /// Opens the folder of domain files.
@@ -151,8 +152,12 @@ impl Config {
 
     /// A path as it is shown and reported: relative to the root, with `/`.
     pub fn relative_name(&self, path: &Path) -> String {
-        let relative = path.strip_prefix(&self.root).unwrap_or(path);
-        let parts: Vec<_> = relative.iter().map(|part| part.to_string_lossy()).collect();
+        let parts: Vec<_> = path
+            .strip_prefix(&self.root)
+            .unwrap_or(path)
+            .iter()
+            .map(|part| part.to_string_lossy())
+            .collect();
         // A name with a line break could pass for a line of ours, or for a workflow command.
         sanitize(&parts.join("/")).into_owned()
     }

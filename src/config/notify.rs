@@ -72,8 +72,8 @@ pub enum Occasion {
     Broken,
     /// A promise is kept again.
     Recovered,
-    /// URLs come and go, or no longer do.
-    Intermittent,
+    /// URLs flap, or no longer do.
+    Flapping,
     /// A notice other than that of mistakes, such as a certificate that ends soon.
     Warning,
     /// The notice of mistakes in a domain file.
@@ -87,7 +87,7 @@ impl Occasion {
     pub const NAMES: [(&str, Self); 6] = [
         ("broken", Self::Broken),
         ("recovered", Self::Recovered),
-        ("intermittent", Self::Intermittent),
+        ("flapping", Self::Flapping),
         ("warning", Self::Warning),
         ("mistake", Self::Mistake),
         ("every-run", Self::EveryRun),
@@ -128,13 +128,7 @@ impl Audience {
     /// All news about all URLs.
     pub fn news() -> Self {
         use Occasion as O;
-        Self::on([
-            O::Broken,
-            O::Recovered,
-            O::Intermittent,
-            O::Warning,
-            O::Mistake,
-        ])
+        Self::on([O::Broken, O::Recovered, O::Flapping, O::Warning, O::Mistake])
     }
 
     /// Whether the notifier tells news of this kind.
@@ -270,8 +264,9 @@ fn is_plugin(kind: &str) -> bool {
 }
 
 fn types() -> String {
-    let names = NotifierKind::NAMES.map(|name| format!("\"{name}\""));
-    names.join(", ")
+    NotifierKind::NAMES
+        .map(|name| format!("\"{name}\""))
+        .join(", ")
 }
 
 fn audience(section: &Section<'_>, kind: Option<&str>) -> Audience {
@@ -280,11 +275,14 @@ fn audience(section: &Section<'_>, kind: Option<&str>) -> Audience {
         _ => Audience::news(),
     };
     let on = section.checked_list("on", |text| {
-        let found = Occasion::NAMES.iter().find(|(name, _)| *name == text);
-        found.map(|(_, occasion)| *occasion).ok_or_else(|| {
-            let names = Occasion::NAMES.map(|(name, _)| name);
-            unknown("kind of news", text, &names)
-        })
+        Occasion::NAMES
+            .iter()
+            .find(|(name, _)| *name == text)
+            .map(|(_, occasion)| *occasion)
+            .ok_or_else(|| {
+                let names = Occasion::NAMES.map(|(name, _)| name);
+                unknown("kind of news", text, &names)
+            })
     });
     let domains = section.checked_list("domains", |text| {
         DomainPattern::parse(text).ok_or_else(|| {
@@ -298,11 +296,12 @@ fn audience(section: &Section<'_>, kind: Option<&str>) -> Audience {
         })
     });
     let names = |key, kind: &str| {
-        let names = section.checked_list(key, |text| match text {
-            "" => Err(format!("{kind} is not empty")),
-            text => Ok(text.to_owned()),
-        });
-        names.unwrap_or_default()
+        section
+            .checked_list(key, |text| match text {
+                "" => Err(format!("{kind} is not empty")),
+                text => Ok(text.to_owned()),
+            })
+            .unwrap_or_default()
     };
     let audience = Audience {
         on: on.map_or(default.on, |on| on.into_iter().collect()),

@@ -30,9 +30,11 @@ pub struct OwnedPrefix {
 impl Owners {
     /// The owner of the record of a host with this path.
     pub fn of(&self, host: &str, path: &str) -> Option<&str> {
-        let prefixes = self.by_host.get(host)?.iter();
-        let mut fitting = prefixes.filter(|prefix| path.starts_with(&prefix.path));
-        fitting.next().map(|prefix| prefix.owner.as_str())
+        self.by_host
+            .get(host)?
+            .iter()
+            .find(|prefix| path.starts_with(&prefix.path))
+            .map(|prefix| prefix.owner.as_str())
     }
 
     /// The owner of a URL whose record is in the domain file of a host. The URL of an alias has the owner of
@@ -47,20 +49,25 @@ impl Owners {
 
     /// All owners.
     pub fn names(&self) -> BTreeSet<&str> {
-        let prefixes = self.prefixes();
-        prefixes.map(|(_, prefix)| prefix.owner.as_str()).collect()
+        self.prefixes()
+            .map(|(_, prefix)| prefix.owner.as_str())
+            .collect()
     }
 
     /// All prefixes, each with its host.
     pub fn prefixes(&self) -> impl Iterator<Item = (&str, &OwnedPrefix)> {
-        let hosts = self.by_host.iter();
-        hosts.flat_map(|(host, prefixes)| prefixes.iter().map(move |it| (host.as_str(), it)))
+        self.by_host
+            .iter()
+            .flat_map(|(host, prefixes)| prefixes.iter().map(move |it| (host.as_str(), it)))
     }
 
     /// Whether one of these owners has URLs of the host.
     pub fn has_host(&self, host: &str, owners: &[String]) -> bool {
-        let mut prefixes = self.by_host.get(host).into_iter().flatten();
-        prefixes.any(|prefix| owners.contains(&prefix.owner))
+        self.by_host
+            .get(host)
+            .into_iter()
+            .flatten()
+            .any(|prefix| owners.contains(&prefix.owner))
     }
 }
 

@@ -52,11 +52,13 @@ impl Config {
 
     /// The folders to which notifiers write.
     pub fn output_roots(&self) -> impl Iterator<Item = Root> {
-        let kinds = self.notifiers.values().map(|notify| &notify.kind);
-        kinds.filter_map(|kind| match kind {
-            NotifierKind::Html(html) => Some(self.site_root(&html.path)),
-            kind => kind.folder().map(|folder| self.mail_root(folder)),
-        })
+        self.notifiers
+            .values()
+            .map(|notify| &notify.kind)
+            .filter_map(|kind| match kind {
+                NotifierKind::Html(html) => Some(self.site_root(&html.path)),
+                kind => kind.folder().map(|folder| self.mail_root(folder)),
+            })
     }
 
     /// The folder with the templates of a notifier.

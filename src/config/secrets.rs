@@ -26,8 +26,13 @@ impl Config {
     pub fn secret_variables(&self) -> BTreeSet<String> {
         let proxy = self.network.proxy.as_ref();
         let proxy = proxy.and_then(|proxy| proxy.password_env.as_deref());
-        let requests = self.check.fetch.secret_variables().chain(proxy);
-        let mut names: BTreeSet<String> = requests.map(str::to_owned).collect();
+        let mut names: BTreeSet<String> = self
+            .check
+            .fetch
+            .secret_variables()
+            .chain(proxy)
+            .map(str::to_owned)
+            .collect();
         names.extend(self.watch.secret_variable().map(str::to_owned));
         let places = self.find.values();
         names.extend(places.flat_map(|place| variables_of(place.headers.values())));
@@ -49,16 +54,20 @@ impl Config {
         let Some(proxy) = &self.network.proxy else {
             return Ok(None);
         };
-        let login = proxy.user.as_ref().zip(proxy.password_env.as_ref());
-        let credentials = login.map(|(user, variable)| {
-            let password = secret_variable(variable).with_context(|| {
+        let credentials =
+            proxy
+                .user
+                .as_ref()
+                .zip(proxy.password_env.as_ref())
+                .map(|(user, variable)| {
+                    let password = secret_variable(variable).with_context(|| {
                 let place = self.place("network", "proxy-password-env");
                 format!(
                     "{place}: the proxy's password should be in the environment variable {variable}"
                 )
             })?;
-            Ok::<_, anyhow::Error>((user.clone(), password))
-        });
+                    Ok::<_, anyhow::Error>((user.clone(), password))
+                });
         Ok(Some(urldb_http::Proxy {
             address: proxy.address.as_str().to_owned(),
             credentials: credentials.transpose()?,

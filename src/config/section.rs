@@ -147,11 +147,11 @@ impl<'a> Section<'a> {
     }
 
     pub(super) fn variables(&self, key: &'static str) -> Vec<String> {
-        let names = self.checked_list(key, |name| {
+        self.checked_list(key, |name| {
             check_variable(name)
                 .ok_or_else(|| format!("`{key}` should have names of environment variables"))
-        });
-        names.unwrap_or_default()
+        })
+        .unwrap_or_default()
     }
 
     /// Digest of the section's keys and values, and of whether each environment variable is set that `env`
@@ -207,8 +207,9 @@ impl<'a> Section<'a> {
 
     pub(super) fn numbers(&self, key: &'static str) -> Option<Vec<u16>> {
         self.typed(key, "a list of numbers such as [403, 503]", |value| {
-            let items = value.as_array()?.iter();
-            items
+            value
+                .as_array()?
+                .iter()
                 .map(|item| u16::try_from(integer(item.get_ref())?).ok())
                 .collect()
         })
@@ -280,8 +281,9 @@ impl<'a> Section<'a> {
 
     pub(super) fn texts_by_name(&self, key: &'static str) -> Option<BTreeMap<String, String>> {
         self.typed(key, "a table of texts", |value| {
-            let pairs = value.as_table()?.iter();
-            pairs
+            value
+                .as_table()?
+                .iter()
                 .map(|(name, text)| {
                     Some((
                         name.get_ref().to_string(),
@@ -313,20 +315,23 @@ impl<'a> Section<'a> {
         key: &'static str,
         read: impl Fn(&str, &Self) -> Option<T>,
     ) -> BTreeMap<String, T> {
-        let table = self.find(key).and_then(|value| self.table_of(key, value));
-        let read = table.into_iter().flatten().filter_map(|(name, value)| {
-            let name = name.get_ref();
-            let path = if name.contains(is_not_bare) {
-                format!("{key}.\"{name}\"")
-            } else {
-                format!("{key}.{name}")
-            };
-            let value = self
-                .section_of(path, value)?
-                .read_all(|it| read(name, it))?;
-            Some((name.to_string(), value))
-        });
-        read.collect()
+        self.find(key)
+            .and_then(|value| self.table_of(key, value))
+            .into_iter()
+            .flatten()
+            .filter_map(|(name, value)| {
+                let name = name.get_ref();
+                let path = if name.contains(is_not_bare) {
+                    format!("{key}.\"{name}\"")
+                } else {
+                    format!("{key}.{name}")
+                };
+                let value = self
+                    .section_of(path, value)?
+                    .read_all(|it| read(name, it))?;
+                Some((name.to_string(), value))
+            })
+            .collect()
     }
 
     /// The table below this key, read by `read`: `[key]`. The default if there is none.
@@ -350,11 +355,10 @@ impl<'a> Section<'a> {
             self.problems.push(value.span().start, message);
             return vec![];
         };
-        let sections = array
+        array
             .iter()
-            .map(|item| self.section_of(key.to_owned(), item));
-        let sections = sections.flatten();
-        sections.filter_map(|it| it.read_all(&read)).collect()
+            .filter_map(|item| self.section_of(key.to_owned(), item)?.read_all(&read))
+            .collect()
     }
 
     fn section_of(&self, name: String, value: &'a Spanned<DeValue<'a>>) -> Option<Section<'a>> {

@@ -87,14 +87,18 @@ pub(crate) fn is_name(name: &str) -> bool {
     (1..=MOST_NAME).contains(&name.len()) && name.bytes().all(is_part)
 }
 
-fn format_of(name: &str) -> Result<Format, String> {
-    let known = Format::value_variants()
+/// The format of this name.
+///
+/// # Errors
+/// When there is none; the message suggests a similar one.
+pub(crate) fn format_of(name: &str) -> Result<Format, String> {
+    let names: Vec<String> = Format::value_variants()
         .iter()
-        .filter_map(ValueEnum::to_possible_value);
-    let names: Vec<String> = known.map(|value| value.get_name().to_owned()).collect();
+        .filter_map(ValueEnum::to_possible_value)
+        .map(|value| value.get_name().to_owned())
+        .collect();
     Format::from_str(name, false).map_err(|_| {
-        let near = nearest(name, names.iter().map(String::as_str));
-        match near {
+        match nearest(name, names.iter().map(String::as_str)) {
             Some(near) => format!("no reader is called \"{name}\"; did you mean \"{near}\"?"),
             None => format!(
                 "no reader is called \"{name}\"; there are {}",

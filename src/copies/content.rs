@@ -39,14 +39,16 @@ impl Content {
 
     /// The bytes of a promise in the evidence of an incident; `None` without a digest.
     pub fn stated(promised: &Promised) -> Option<Self> {
-        let further = promised.digests.iter();
-        let further = further.map(|(name, hex)| (Algorithm::from_name(name), hex));
-        let sha256 = promised
+        let further = promised
+            .digests
+            .iter()
+            .map(|(name, hex)| (Algorithm::from_name(name), hex));
+        let digests = promised
             .sha256
             .iter()
-            .map(|hex| (Some(Algorithm::Sha256), hex));
-        let digests = sha256.chain(further);
-        let digests = digests.filter_map(|(algorithm, hex)| Digest::from_hex(algorithm?, hex));
+            .map(|hex| (Some(Algorithm::Sha256), hex))
+            .chain(further)
+            .filter_map(|(algorithm, hex)| Digest::from_hex(algorithm?, hex));
         Self::new(digests, promised.length)
     }
 
@@ -72,8 +74,9 @@ impl Content {
 
     /// The digest of an algorithm, if it is known.
     pub fn digest(&self, algorithm: Algorithm) -> Option<&Digest> {
-        let mut digests = self.digests.iter();
-        digests.find(|digest| digest.algorithm() == algorithm)
+        self.digests
+            .iter()
+            .find(|digest| digest.algorithm() == algorithm)
     }
 
     /// Adds a digest of the same bytes.
@@ -101,14 +104,19 @@ impl Content {
     /// The SHA-256, if it is known.
     pub fn sha256(&self) -> Option<[u8; 32]> {
         let digest = self.digest(Algorithm::Sha256)?;
-        let bytes = data_encoding::HEXLOWER.decode(digest.hex().as_bytes());
-        bytes.ok()?.try_into().ok()
+        data_encoding::HEXLOWER
+            .decode(digest.hex().as_bytes())
+            .ok()?
+            .try_into()
+            .ok()
     }
 
     /// The promise that exactly these bytes keep.
     pub fn promise(&self) -> Promise {
-        let others = self.digests.iter();
-        let others = others.filter(|digest| digest.algorithm() != Algorithm::Sha256);
+        let others = self
+            .digests
+            .iter()
+            .filter(|digest| digest.algorithm() != Algorithm::Sha256);
         Promise {
             length: self.length,
             sha256: self.sha256(),

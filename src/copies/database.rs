@@ -22,7 +22,7 @@ pub struct RecordCopy {
     pub key: JobKey,
     /// Its record, for the request.
     pub record: Record,
-    /// The state that is believed; `None` if no run has asked for the URL.
+    /// The state that is confirmed; `None` if no run has asked for the URL.
     pub state: Option<State>,
 }
 
@@ -31,17 +31,17 @@ pub struct RecordCopy {
 pub struct Copies {
     /// The bytes, with all digests that the records and the ledger know of them.
     pub content: Content,
-    /// The records, those that are believed to be as promised first, then by URL.
+    /// The records, those that are ok first, then by URL.
     pub records: Vec<RecordCopy>,
 }
 
 impl Copies {
-    /// The URLs that are believed to be as promised, but for those of the record of this job.
+    /// The URLs that are ok, but for those of the record of this job.
     pub fn kept_beside(&self, job: &JobKey) -> UrlCopies {
         self.kept(|copy| copy.key.domain == job.domain && copy.key.record() == job.record())
     }
 
-    /// The URLs that are believed to be as promised, but for this one over any scheme.
+    /// The URLs that are ok, but for this one over any scheme.
     pub fn kept_beside_url(&self, url: &str) -> UrlCopies {
         let without_scheme = |url: &str| url.split_once(':').map(|(_, rest)| rest.to_owned());
         let own = without_scheme(url);
@@ -51,9 +51,10 @@ impl Copies {
     fn kept(&self, is_own: impl Fn(&RecordCopy) -> bool) -> UrlCopies {
         // No run asks for deprecated records.
         let is_asked = |copy: &RecordCopy| !copy.record.has_category("deprecated");
-        let others = self.records.iter();
-        let others = others.filter(|copy| !is_own(copy) && is_asked(copy));
-        let kept: Vec<&RecordCopy> = others
+        let kept: Vec<&RecordCopy> = self
+            .records
+            .iter()
+            .filter(|copy| !is_own(copy) && is_asked(copy))
             .filter(|copy| copy.state == Some(State::Ok))
             .collect();
         let named = kept.iter().take(UrlCopies::MOST);
@@ -155,12 +156,14 @@ impl Search<'_> {
             alias: None,
             scheme,
         };
-        let opened = self.ledger.open_at(&key);
+        let opened = self.ledger.open(host);
         let known = self.ledger.get(&key).filter(|_| opened.is_ok());
-        let state = known.map(|entry| entry.url_status.state);
+        let state = known.as_ref().map(|entry| entry.url_status.state);
         let verified = known.and_then(|entry| {
-            let seen = entry.content.as_ref()?;
-            seen.verified_sha256(content.strongest()?)
+            entry
+                .content
+                .as_ref()?
+                .verified_sha256(content.strongest()?)
         });
         for number in numbers {
             let copies = &mut self.found[number];

@@ -83,8 +83,7 @@ impl<'a> AcrossFiles<'a> {
         is_judged: impl Fn(&Path) -> bool,
     ) -> Vec<Finding> {
         let mut findings = self.cnames(is_there, &is_judged);
-        let pages = self.pages.map(|pages| pages.finish(&is_judged));
-        findings.extend(pages.into_iter().flatten());
+        findings.extend(self.pages.into_iter().flat_map(|it| it.finish(&is_judged)));
         findings.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
         findings
     }

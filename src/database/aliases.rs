@@ -26,15 +26,17 @@ impl Aliases {
     pub(crate) fn of_files<'a>(
         files: impl IntoIterator<Item = &'a PathBuf>,
     ) -> anyhow::Result<Self> {
-        let files = files.into_iter();
-        Self::from_files(files.map(|path| Ok(DomainFile::read_head(path)?)))
+        Self::from_files(
+            files
+                .into_iter()
+                .map(|path| Ok(DomainFile::read_head(path)?)),
+        )
     }
 
     /// The aliases in the files that can be read.
     pub(crate) fn load_readable(config: &Config) -> anyhow::Result<Self> {
         let database = config.open_database()?;
-        let files = database.files().iter();
-        Self::from_files(files.map(|path| {
+        Self::from_files(database.files().iter().map(|path| {
             let head = DomainFile::read_head(path);
             Ok(head.unwrap_or_else(|_| DomainFile::parse_head(path, b"")))
         }))

@@ -117,8 +117,8 @@ impl Edit {
                 failure = Some(error);
                 io::Error::other("not written")
             })
-        });
-        let pending = pending.map_err(|error| failure.unwrap_or_else(|| error.into()));
+        })
+        .map_err(|error| failure.unwrap_or_else(|| error.into()));
         let failed = || format!("cannot write {}; nothing was changed", path.display());
         self.pending.push(pending.with_context(failed)?);
         Ok(())
@@ -164,8 +164,7 @@ impl Edit {
                 .context("cannot write a domain file; do it again to complete it")?;
         }
         for path in self.removed {
-            let removed = urldb_files::remove(&path);
-            removed.with_context(|| {
+            urldb_files::remove(&path).with_context(|| {
                 format!(
                     "cannot remove {}; do it again to complete it",
                     path.display()
@@ -183,7 +182,10 @@ fn unmerged(folder: &Path) -> anyhow::Result<BTreeSet<PathBuf>> {
         return Ok(BTreeSet::new());
     };
     let folder = repository.relative(folder)?;
-    let files = repository.unmerged(&folder)?.into_iter();
-    let names = files.map(|file| file.path.strip_prefix(&folder).map(Path::to_owned));
-    Ok(names.filter_map(Result::ok).collect())
+    Ok(repository
+        .unmerged(&folder)?
+        .into_iter()
+        .map(|file| file.path.strip_prefix(&folder).map(Path::to_owned))
+        .filter_map(Result::ok)
+        .collect())
 }

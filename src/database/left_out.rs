@@ -18,11 +18,13 @@ fn try_left_out(database: &Path) -> anyhow::Result<BTreeSet<PathBuf>> {
         return Ok(BTreeSet::new());
     };
     let folder = repository.relative(database)?;
-    let files = repository.left_out(&folder)?.into_iter();
-    let names = files.filter_map(|(path, _)| {
-        let name = path.strip_prefix(&folder).ok()?;
-        let is_child = name.components().count() == 1;
-        (is_child && is_domain_file(name)).then(|| database.join(name))
-    });
-    Ok(names.collect())
+    Ok(repository
+        .left_out(&folder)?
+        .into_iter()
+        .filter_map(|(path, _)| {
+            let name = path.strip_prefix(&folder).ok()?;
+            let is_child = name.components().count() == 1;
+            (is_child && is_domain_file(name)).then(|| database.join(name))
+        })
+        .collect())
 }

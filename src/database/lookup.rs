@@ -12,8 +12,7 @@ pub(crate) fn url_text(scheme: Scheme, host: &str, path: &str) -> String {
     if host == HELD_URIS {
         return path.to_owned();
     }
-    let url = RequestUrl::new(scheme, host, path);
-    url.map_or_else(|| format!("{host}{path}"), String::from)
+    RequestUrl::new(scheme, host, path).map_or_else(|| format!("{host}{path}"), String::from)
 }
 
 /// The records of one domain file, by path.
@@ -83,15 +82,18 @@ impl DomainIndex {
         let record = entry.record();
         if self.ignores_case() {
             let key = urldb_format::without_case(&record.path);
-            let spelling = self.spellings.entry(key.into_owned());
-            spelling.or_insert_with(|| record.path.clone());
+            self.spellings
+                .entry(key.into_owned())
+                .or_insert_with(|| record.path.clone());
         }
-        let known = self.records.entry(record.path.clone());
-        let known = known.or_insert_with(|| IndexedRecord {
-            line: entry.line(),
-            schemes: vec![],
-            is_asked_of_cnames: false,
-        });
+        let known = self
+            .records
+            .entry(record.path.clone())
+            .or_insert_with(|| IndexedRecord {
+                line: entry.line(),
+                schemes: vec![],
+                is_asked_of_cnames: false,
+            });
         known.is_asked_of_cnames |= is_asked_of_cnames(record);
         known.schemes.extend(self.metadata.schemes_of(record));
         known.schemes.sort_unstable();
@@ -123,8 +125,9 @@ impl DomainIndex {
 
     /// The schemes over which runs ask for the records of a path; those of the domain, if it has none.
     pub(crate) fn schemes_of(&self, path: &str) -> Vec<Scheme> {
-        let own = self.records.get(path).map(|record| record.schemes.clone());
-        own.unwrap_or_else(|| self.metadata.schemes())
+        self.records
+            .get(path)
+            .map_or_else(|| self.metadata.schemes(), |record| record.schemes.clone())
     }
 
     pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {

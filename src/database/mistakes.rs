@@ -25,15 +25,17 @@ pub(crate) fn mistakes(
         Shown::new(text, MOST_TEXT)
     };
     let shown = |text: &str| Shown::new(text, Shown::LONGEST);
-    let mistakes = findings.iter().map(|finding| Mistake {
-        code: finding.code.to_string(),
-        file: name.to_owned(),
-        line: finding.line,
-        column: finding.column,
-        message: shown(&finding.message),
-        help: finding.help.as_deref().map(shown),
-        text: text_of(finding.line),
-        new: false,
-    });
-    mistakes.collect()
+    findings
+        .iter()
+        .map(|finding| Mistake {
+            code: finding.code.to_string(),
+            file: name.to_owned(),
+            line: finding.line,
+            column: finding.column,
+            message: shown(&finding.message),
+            help: finding.help.as_deref().map(shown),
+            text: text_of(finding.line),
+            new: false,
+        })
+        .collect()
 }

@@ -16,8 +16,12 @@ pub(crate) fn among(
     records: impl Fn(usize) -> anyhow::Result<RecordSet>,
 ) -> anyhow::Result<Vec<(usize, usize)>> {
     let indexes = |is_wanted: fn(&ChangedFile) -> bool| {
-        let wanted = files.iter().enumerate().filter(|(_, file)| is_wanted(file));
-        wanted.map(|(index, _)| index).collect::<Vec<usize>>()
+        files
+            .iter()
+            .enumerate()
+            .filter(|(_, file)| is_wanted(file))
+            .map(|(index, _)| index)
+            .collect::<Vec<usize>>()
     };
     let gone = indexes(|file| file.after == FileVersion::Absent);
     let new = indexes(|file| file.before == FileVersion::Absent);
@@ -25,11 +29,13 @@ pub(crate) fn among(
         return Ok(vec![]);
     }
     let sets = |indexes: &[usize]| {
-        let sets = indexes.iter().map(|index| records(*index));
-        sets.collect::<anyhow::Result<Vec<RecordSet>>>()
+        indexes
+            .iter()
+            .map(|index| records(*index))
+            .collect::<anyhow::Result<Vec<RecordSet>>>()
     };
-    let moves = urldb_format::moves(&sets(&gone)?, &sets(&new)?).into_iter();
-    Ok(moves
+    Ok(urldb_format::moves(&sets(&gone)?, &sets(&new)?)
+        .into_iter()
         .filter_map(|(from, to)| Some((*gone.get(from)?, *new.get(to)?)))
         .collect())
 }
@@ -52,10 +58,13 @@ pub(crate) fn of_commit(
         else {
             return Ok(RecordSet::default());
         };
-        let bytes = repository.read_blob(id)?;
-        Ok(RecordSet::of(&DomainFile::parse(&file.path, &bytes).file))
+        Ok(RecordSet::of(
+            &DomainFile::parse(&file.path, &repository.read_blob(id)?).file,
+        ))
     };
     let host = |index: usize| host_of(&files[index].path);
-    let moves = among(&files.iter().collect::<Vec<_>>(), records)?.into_iter();
-    Ok(moves.map(|(from, to)| (host(from), host(to))).collect())
+    Ok(among(&files.iter().collect::<Vec<_>>(), records)?
+        .into_iter()
+        .map(|(from, to)| (host(from), host(to)))
+        .collect())
 }

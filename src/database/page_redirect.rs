@@ -57,8 +57,12 @@ impl PromisedRedirect {
         if record.status.is_some_and(|promised| promised != status) {
             return Some("status");
         }
-        let pseudo = record.content_type.as_deref().and_then(pseudo_status);
-        if pseudo.is_some_and(|promised| promised != status) {
+        if record
+            .content_type
+            .as_deref()
+            .and_then(pseudo_status)
+            .is_some_and(|promised| promised != status)
+        {
             return Some("content-type");
         }
         let target = record.redirects_to.as_deref()?;
@@ -85,8 +89,9 @@ impl PromisedRedirect {
     /// Adds to a record what it lacks of the promise. A target that the record has already stays.
     pub(crate) fn complete(&self, record: &mut Record) {
         record.status.get_or_insert(self.redirect.status);
-        let target = || self.target.clone();
-        record.redirects_to.get_or_insert_with(target);
+        record
+            .redirects_to
+            .get_or_insert_with(|| self.target.clone());
     }
 
     /// Adds the promise to a record of a list. The target gets the spelling of all such records, so that lists agree.
@@ -98,14 +103,16 @@ impl PromisedRedirect {
     /// Whether `target` is the page for a record that is asked over `scheme`. A cname may be in the place of its
     /// domain.
     fn is_target(&self, target: &str, record: &Record, host: &str, scheme: Scheme) -> bool {
-        let base = RequestUrl::new(scheme, host, &record.path);
-        let base = base.and_then(|base| url::Url::parse(base.as_str()).ok());
+        let base = RequestUrl::new(scheme, host, &record.path)
+            .and_then(|base| url::Url::parse(base.as_str()).ok());
         let Some(url) = base.and_then(|base| base.join(target).ok()) else {
             return false;
         };
         let page = |host| RequestUrl::new(scheme, host, &self.target);
-        let pages = [page(host), page(&self.website)];
-        pages.iter().flatten().any(|it| it.as_str() == url.as_str())
+        [page(host), page(&self.website)]
+            .iter()
+            .flatten()
+            .any(|it| it.as_str() == url.as_str())
     }
 }
 
@@ -127,8 +134,7 @@ fn leaves_out(target: &str, path: &str) -> bool {
     let split = |text: &str| -> (Vec<String>, Vec<String>) {
         let (path, query) = text.split_once('?').unwrap_or((text, ""));
         let parts = |text: &str, separator: char| {
-            let parts = text.split(separator);
-            parts
+            text.split(separator)
                 .filter(|part| !part.is_empty())
                 .map(str::to_owned)
                 .collect()

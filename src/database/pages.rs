@@ -114,11 +114,12 @@ impl<'a> PageCheck<'a> {
         let mut pages: BTreeMap<_, Vec<RecordLocation>> = BTreeMap::new();
         for ((host, path, request), places) in self.records {
             // A website may be a cname, whose records stand in the file of another host.
-            let alias = self
+            let host = self
                 .aliases
                 .get(&host)
-                .filter(|_| !self.hosts.contains(&host));
-            let host = alias.cloned().unwrap_or(host);
+                .filter(|_| !self.hosts.contains(&host))
+                .cloned()
+                .unwrap_or(host);
             pages
                 .entry((host, path, request))
                 .or_default()
@@ -161,8 +162,10 @@ fn findings_of_page(
     let is_own = |place: &&RecordLocation| place.host == host && place.has_path_of_page;
     // Of several records, the one with the spelling of the page stays.
     let others = || places.iter().filter(|place| !is_judged(&place.path));
-    let of_others = others().find(is_own).or_else(|| others().next());
-    let kept = of_others.or_else(|| places.iter().find(is_own));
+    let kept = others()
+        .find(is_own)
+        .or_else(|| others().next())
+        .or_else(|| places.iter().find(is_own));
     let Some(kept) = kept.or(places.first()) else {
         return vec![];
     };

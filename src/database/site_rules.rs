@@ -41,8 +41,11 @@ impl LoadedRules {
 
     /// The rules in these files, of which the bytes are known.
     pub fn of_bytes<'a>(files: impl IntoIterator<Item = (&'a Path, &'a [u8])>) -> Self {
-        let files = files.into_iter();
-        Self::from_files(files.map(|(path, bytes)| (path.to_owned(), compile(path, bytes))))
+        Self::from_files(
+            files
+                .into_iter()
+                .map(|(path, bytes)| (path.to_owned(), compile(path, bytes))),
+        )
     }
 
     fn from_files(files: impl Iterator<Item = (PathBuf, CompiledFile)>) -> Self {
@@ -101,11 +104,12 @@ pub fn is_rules_file(path: &Path) -> bool {
 /// # Errors
 /// When files cannot be listed; never about one of them.
 pub fn read(database: &Path) -> anyhow::Result<LoadedRules> {
-    let files = list(&database.join(FOLDER))?.into_iter();
-    Ok(LoadedRules::from_files(files.map(|path| {
-        let compiled = check_file(&path);
-        (path, compiled)
-    })))
+    Ok(LoadedRules::from_files(
+        list(&database.join(FOLDER))?.into_iter().map(|path| {
+            let compiled = check_file(&path);
+            (path, compiled)
+        }),
+    ))
 }
 
 /// The rules of the configured database.
@@ -114,8 +118,10 @@ pub fn read(database: &Path) -> anyhow::Result<LoadedRules> {
 /// When they cannot be read, or have errors: all are named, each with its place.
 pub fn load(config: &Config) -> anyhow::Result<SiteRules> {
     let loaded = read(&config.root.join(&config.database.path))?;
-    let errors = loaded.findings.into_iter().filter(Finding::is_error);
-    let errors: Vec<String> = errors
+    let errors: Vec<String> = loaded
+        .findings
+        .into_iter()
+        .filter(Finding::is_error)
         .map(|mut finding| {
             finding.file = finding.file.map(|file| config.relative_name(&file).into());
             format!("{finding:#}")
@@ -151,11 +157,12 @@ pub(crate) fn refusal(url: &str, failure: &ResolveError) -> (Code, String) {
 fn list(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let context = || format!("cannot list the site rules in {}", folder.display());
     let files = Root::new(folder, "the site rules").files();
-    let paths = files
+    Ok(files
         .with_context(context)?
         .into_iter()
-        .map(|file| file.path());
-    Ok(paths.filter(|path| is_rules_file(path)).collect())
+        .map(|file| file.path())
+        .filter(|path| is_rules_file(path))
+        .collect())
 }
 
 /// The script, if it has no errors, its text, and its findings.
@@ -188,8 +195,11 @@ fn read_start(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 fn compile(path: &Path, bytes: &[u8]) -> CompiledFile {
-    let name = path.file_name().and_then(|name| name.to_str());
-    let Some(subject) = name.and_then(ScriptFile::from_name) else {
+    let Some(subject) = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .and_then(ScriptFile::from_name)
+    else {
         let message = "the name should be that of a registrable domain plus `.rules`, or of a \
                        website plus `.website.rules`, in lower case and Punycode";
         return (None, String::new(), vec![bad_file(path, 1, message)]);
@@ -223,8 +233,10 @@ fn compile(path: &Path, bytes: &[u8]) -> CompiledFile {
             )
         }
     };
-    let findings = findings.into_iter().map(|finding| finding.in_file(path));
-    let findings = findings.collect();
+    let findings = findings
+        .into_iter()
+        .map(|finding| finding.in_file(path))
+        .collect();
     (script, source, findings)
 }
 

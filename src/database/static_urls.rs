@@ -97,14 +97,17 @@ fn may_be_static(text: &str) -> bool {
 
 /// Whether the text of a record names a digest that proves its bytes.
 fn has_strong_digest(text: &str) -> bool {
-    let strong = [Algorithm::Sha256, Algorithm::Sha384, Algorithm::Sha512];
-    strong.iter().any(|it| text.contains(it.key()))
+    [Algorithm::Sha256, Algorithm::Sha384, Algorithm::Sha512]
+        .iter()
+        .any(|it| text.contains(it.key()))
 }
 
 /// Whether the record promises only digests that somebody can forge.
 fn is_weak(record: &Record) -> bool {
-    let strongest = record.digests().last();
-    strongest.is_some_and(|digest| digest.algorithm() < Algorithm::Sha256)
+    record
+        .digests()
+        .last()
+        .is_some_and(|digest| digest.algorithm() < Algorithm::Sha256)
 }
 
 /// Collects the warnings about the static records of several domain files.
@@ -158,11 +161,12 @@ impl StaticWarnings {
         if self.allowed.contains(&Code::WeakDigest) {
             return vec![];
         }
-        let sources = self.sources.into_iter();
-        let findings = sources.map(|(source, (count, path, line))| {
-            weak(count, &format!("the source {source}"), line).in_file(&path)
-        });
-        findings.collect()
+        self.sources
+            .into_iter()
+            .map(|(source, (count, path, line))| {
+                weak(count, &format!("the source {source}"), line).in_file(&path)
+            })
+            .collect()
     }
 }
 

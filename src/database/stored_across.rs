@@ -23,25 +23,31 @@ struct StoredFiles<'a> {
 }
 
 /// The staged files with mistakes. `folder` is the database, relative to the work tree; `staged` are the
-/// staged domain files with their metadata.
+/// staged domain files with their metadata; `stages_rules` says whether site rules are staged too.
 pub(crate) fn staged_mistakes(
     repository: &Repository,
     folder: &Path,
     staged: &[DomainFile],
+    stages_rules: bool,
 ) -> anyhow::Result<Vec<RejectedFile>> {
     if staged.is_empty() {
         return Ok(vec![]);
     }
-    let index = StoredFiles::of_index(repository, folder)?;
     let with_heads = has_new_names(repository, staged)?;
-    let mut by_file: BTreeMap<PathBuf, Vec<Finding>> = BTreeMap::new();
+    let rules = folder.join(site_rules::FOLDER);
+    // No listing of a large index for nothing.
+    if !with_heads && !stages_rules && repository.folder_at("HEAD", &rules)?.is_empty() {
+        return Ok(vec![]);
+    }
+    let index = StoredFiles::new(repository, folder, repository.indexed(folder)?);
+    let mut by_file = BTreeMap::<PathBuf, Vec<Finding>>::new();
     for mut finding in index.errors(staged, with_heads)? {
         if let Some(path) = finding.file.take() {
             by_file.entry(path).or_default().push(finding);
         }
     }
-    let rejected = by_file.into_iter();
-    Ok(rejected
+    Ok(by_file
+        .into_iter()
         .map(|(path, findings)| RejectedFile { path, findings })
         .collect())
 }
@@ -80,9 +86,9 @@ pub(crate) fn mistakes_of_merge(
     for side in sides {
         known.extend(errors(side)?.iter().map(kind));
     }
-    let mut errors = errors(merged)?;
-    errors.retain(|finding| !known.contains(&kind(finding)));
-    Ok(errors)
+    let mut new = errors(merged)?;
+    new.retain(|finding| !known.contains(&kind(finding)));
+    Ok(new)
 }
 
 /// Whether a staged file has a host or a cname that HEAD does not have there.
@@ -103,10 +109,6 @@ fn has_new_names(repository: &Repository, staged: &[DomainFile]) -> anyhow::Resu
 }
 
 impl<'a> StoredFiles<'a> {
-    fn of_index(repository: &'a Repository, folder: &Path) -> anyhow::Result<Self> {
-        Ok(Self::new(repository, folder, repository.indexed(folder)?))
-    }
-
     fn of_commit(repository: &'a Repository, folder: &Path, commit: &str) -> anyhow::Result<Self> {
         let mut files = vec![];
         for folder in [folder, &folder.join(site_rules::FOLDER)] {
@@ -147,28 +149,29 @@ impl<'a> StoredFiles<'a> {
         }
         let is_judged = |path: &Path| judged.iter().any(|file| file.path() == path);
         for (path, id) in &self.domain_files {
+            let bytes = || self.repository.read_blob(id);
             let has_rules = domains.contains(registrable_domain(&host_of(path)));
             if has_rules && rules.holding().is_some() {
-                across.add_bytes(path, &self.repository.read_blob(id)?);
+                across.add_bytes(path, &bytes()?);
             } else if with_heads && !is_judged(path) {
-                let bytes = self.repository.read_blob(id)?;
-                across.add_head(&DomainFile::parse_head(path, &bytes));
+                across.add_head(&DomainFile::parse_head(path, &bytes()?));
             }
         }
-        let mut findings = across.finish(|_| false, is_judged);
-        findings.retain(Finding::is_error);
-        Ok(findings)
+        let findings = across.finish(|_| false, is_judged).into_iter();
+        Ok(findings.filter(Finding::is_error).collect())
     }
 
     /// The registrable domains of the judged files that have site rules, and these rules.
     fn rules_of(&self, judged: &[DomainFile]) -> anyhow::Result<(BTreeSet<String>, LoadedRules)> {
-        let of_judged = judged.iter().map(|file| registrable_domain(file.host()));
-        let of_judged: BTreeSet<&str> = of_judged.collect();
+        let of_judged: BTreeSet<&str> = judged
+            .iter()
+            .map(|file| registrable_domain(file.host()))
+            .collect();
         let mut domains = BTreeSet::new();
         let mut files = vec![];
         for (path, id) in &self.rules {
-            let name = path.file_name().and_then(|name| name.to_str());
-            let domain = match name.and_then(ScriptFile::from_name) {
+            let name = path.file_name().unwrap_or_default();
+            let domain = match ScriptFile::from_name(&name.to_string_lossy()) {
                 Some(ScriptFile::Domain(domain)) => domain,
                 Some(ScriptFile::Website(website)) => registrable_domain(&website).to_owned(),
                 None => continue,

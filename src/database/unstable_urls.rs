@@ -21,8 +21,9 @@ pub(crate) fn signature_of(path: &str) -> Option<&'static str> {
     let single = SIGNATURES.into_iter().find(|name| has(name));
     let mut pairs = SIGNATURES_WITH_END.into_iter();
     single.or_else(|| {
-        let pair = pairs.find(|(signature, end)| has(signature) && has(end));
-        pair.map(|(signature, _)| signature)
+        pairs
+            .find(|(signature, end)| has(signature) && has(end))
+            .map(|(signature, _)| signature)
     })
 }
 
@@ -45,8 +46,9 @@ pub(crate) fn instability(host: &str, path: &str) -> Option<Code> {
 }
 
 fn parameters(query: &str) -> impl Iterator<Item = (&str, &str)> {
-    let parameters = query.split('&');
-    parameters.map(|it| it.split_once('=').unwrap_or((it, "")))
+    query
+        .split('&')
+        .map(|it| it.split_once('=').unwrap_or((it, "")))
 }
 
 /// Whether the host is a domain, or below it.
@@ -66,10 +68,9 @@ fn is_branch(segments: &[&str]) -> bool {
     match segments {
         ["refs", "heads", _, ..] => true,
         [name, ..] => {
-            let name = ["tar.gz", "tar.bz2", "zip"].iter().find_map(|extension| {
-                let name = name.strip_suffix(extension)?;
-                name.strip_suffix('.')
-            });
+            let name = ["tar.gz", "tar.bz2", "zip"]
+                .iter()
+                .find_map(|extension| name.strip_suffix(extension)?.strip_suffix('.'));
             let plain = segments.first().copied().unwrap_or_default();
             BRANCHES.contains(&name.unwrap_or(plain))
         }

@@ -16,15 +16,17 @@ impl ProjectSetup<'_> {
             Ok(facts) => facts,
             Err(error) => return vec![Check::failed("archive", &error)],
         };
-        let checks = facts.iter().map(|fact| {
-            let sentence = fact.to_string();
-            if fact.needs_person {
-                Check::fault("archive", sentence)
-            } else {
-                Check::advice("archive", sentence)
-            }
-        });
-        checks.collect()
+        facts
+            .iter()
+            .map(|fact| {
+                let sentence = fact.to_string();
+                if fact.needs_person {
+                    Check::fault("archive", sentence)
+                } else {
+                    Check::advice("archive", sentence)
+                }
+            })
+            .collect()
     }
 
     /// The days of a round of the rolling check, if `check-bytes` makes it longer than `check-every`. With places,
@@ -43,8 +45,12 @@ impl ProjectSetup<'_> {
 
     /// The places of the archive, as configured.
     pub(super) fn stores(&self, workflows: &[Workflow]) -> Vec<Check> {
-        let stores = self.config.archive.stores.iter();
-        stores.map(|place| self.store(place, workflows)).collect()
+        self.config
+            .archive
+            .stores
+            .iter()
+            .map(|place| self.store(place, workflows))
+            .collect()
     }
 
     fn store(&self, place: &ArchiveStore, workflows: &[Workflow]) -> Check {
@@ -57,14 +63,13 @@ impl ProjectSetup<'_> {
                     Check::ok("store", format!("{location}: the folder is there"))
                 }
                 Ok(_) => Check::advice("store", format!("{location} is not there"))
-                    .mended_by("if its disk is there", &["mkdir", &path.to_string_lossy()]),
+                    .fixed_by("if its disk is there", &["mkdir", &path.to_string_lossy()]),
             };
         }
-        let variables = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"];
-        let mut variables = variables
+        let unset = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]
             .map(|it| format!("{}{it}", place.env_prefix))
-            .into_iter();
-        let unset = variables.find(|it| environment::os_variable(it).is_none());
+            .into_iter()
+            .find(|it| environment::os_variable(it).is_none());
         let sets = |variable: &str| workflows.iter().find(|it| it.text.contains(variable));
         match (opened, unset) {
             (Ok(_), _) => Check::ok("store", format!("{location}: its credentials are set")),
@@ -78,7 +83,7 @@ impl ProjectSetup<'_> {
                     )
                 }
                 None => Check::advice("store", format!("{location}: {}", explain(&error)))
-                    .mended_by_script("to set them", &format!("export {variable}=…")),
+                    .fixed_by_script("to set them", &format!("export {variable}=…")),
             },
         }
     }

@@ -40,7 +40,7 @@ pub(super) fn mistakes(error: &ConfigError, directory: &Path) -> Check {
     match error {
         ConfigError::Outside(_) => fault,
         ConfigError::Io { .. } | ConfigError::Invalid(_) => {
-            fault.mended_by_script("to edit it", "\"${EDITOR:-vi}\" urldb.toml")
+            fault.fixed_by_script("to edit it", "\"${EDITOR:-vi}\" urldb.toml")
         }
     }
 }
@@ -83,7 +83,7 @@ impl ProjectSetup<'_> {
                 "config",
                 "there is no urldb.toml: all settings have defaults",
             )
-            .mended_by("to write one", &["urldb", "init"]);
+            .fixed_by("to write one", &["urldb", "init"]);
         }
         Check::ok("config", format!("{}: no mistakes", self.name(file)))
     }
@@ -104,7 +104,7 @@ impl ProjectSetup<'_> {
         match self.count_records() {
             Ok(counts) => self.judge_database(&counts),
             Err(error) => {
-                Check::failed("database", &error).mended_by("to create it", &["urldb", "init"])
+                Check::failed("database", &error).fixed_by("to create it", &["urldb", "init"])
             }
         }
     }
@@ -146,8 +146,10 @@ impl ProjectSetup<'_> {
             }
             counts.not_canonical += u64::from(!has_mistake && !is_canonical);
         }
-        let across = across.finish(is_on_disk, |_| true).into_iter();
-        let across = across.filter(Finding::is_error);
+        let across = across
+            .finish(is_on_disk, |_| true)
+            .into_iter()
+            .filter(Finding::is_error);
         mistaken.extend(across.filter_map(|finding| finding.file));
         counts.mistaken += mistaken.len() as u64;
         counts.mistaken += u64::from(rules.findings.iter().any(Finding::is_error));
@@ -170,17 +172,17 @@ impl ProjectSetup<'_> {
         if mistaken > 0 {
             let sentence = format!("{content}; {} with mistakes", count(mistaken, "file"));
             return Check::fault("database", sentence)
-                .mended_by("to see the mistakes", &["urldb", "lint"]);
+                .fixed_by("to see the mistakes", &["urldb", "lint"]);
         }
         if not_canonical > 0 {
             let some = share_with(not_canonical, files, "file", "", ["is", "are"]);
             let sentence = format!("{content}; {some} not canonical");
             return Check::advice("database", sentence)
-                .mended_by("to format them", &["urldb", "fmt"]);
+                .fixed_by("to format them", &["urldb", "fmt"]);
         }
         if urls == 0 {
             return Check::advice("database", format!("{folder}: no URLs yet"))
-                .mended_by("to add one", &["urldb", "add", "--static", "URL"]);
+                .fixed_by("to add one", &["urldb", "add", "--static", "URL"]);
         }
         Check::ok("database", format!("{content}, all canonical"))
     }
@@ -263,7 +265,7 @@ impl ProjectSetup<'_> {
         let arguments: Vec<String> = files.iter().map(|file| self.argument(file)).collect();
         let arguments = arguments.iter().map(String::as_str);
         let words: Vec<&str> = words.iter().copied().chain(arguments).collect();
-        Some(Check::fault("ledger", sentence).mended_by(purpose, &words))
+        Some(Check::fault("ledger", sentence).fixed_by(purpose, &words))
     }
 
     /// The check of the ledger after these runs.
@@ -289,7 +291,7 @@ impl ProjectSetup<'_> {
                 return Ok(Check::ok("ledger", kept));
             }
             return Ok(Check::advice("ledger", format!("{name}: no run yet"))
-                .mended_by("to start one", &["urldb", "run"]));
+                .fixed_by("to start one", &["urldb", "run"]));
         };
         let last = last.at.strftime("%Y-%m-%d %H:%M UTC");
         let argument = self.argument(folder);
@@ -306,16 +308,19 @@ impl ProjectSetup<'_> {
                     "{name}: ignored by git, so a new clone knows nothing of earlier runs; last run {last}"
                 );
                 return Ok(Check::advice("ledger", sentence)
-                    .mended_by("to commit it", &["git", "add", "--force", &argument]));
+                    .fixed_by("to commit it", &["git", "add", "--force", &argument]));
             }
             FolderTracking::Untracked => {
                 let sentence = format!("{name}: not committed; last run {last}");
                 return Ok(Check::advice("ledger", sentence)
-                    .mended_by("to commit it", &["git", "add", &argument]));
+                    .fixed_by("to commit it", &["git", "add", &argument]));
             }
         };
-        let starts = runs.iter().filter(|run| run.is_complete());
-        let starts: Vec<_> = starts.map(|run| run.at).collect();
+        let starts: Vec<_> = runs
+            .iter()
+            .filter(|run| run.is_complete())
+            .map(|run| run.at)
+            .collect();
         if let Some(Overdue {
             interval, usual, ..
         }) = overdue(&starts, self.now)
@@ -324,7 +329,7 @@ impl ProjectSetup<'_> {
                 "{name}: {tracking}; last run {last}, {interval} ago, and runs usually begin every {usual}"
             );
             return Ok(
-                Check::advice("ledger", sentence).mended_by("to start one", &["urldb", "run"])
+                Check::advice("ledger", sentence).fixed_by("to start one", &["urldb", "run"])
             );
         }
         let sentence = format!("{name}: {tracking}, last run {last}");
@@ -340,9 +345,12 @@ impl ProjectSetup<'_> {
     fn try_archive(&self, folder: &Path) -> anyhow::Result<Check> {
         let mut files = files_in(&self.config.archive_root());
         files.retain(is_archive_file);
-        let opened = files.iter().filter_map(|file| file.open().ok());
-        let sizes = opened.filter_map(|file| file.metadata().ok());
-        let total: u64 = sizes.map(|metadata| metadata.len()).sum();
+        let total: u64 = files
+            .iter()
+            .filter_map(|file| file.open().ok())
+            .filter_map(|file| file.metadata().ok())
+            .map(|metadata| metadata.len())
+            .sum();
         let content = if files.is_empty() {
             "no captures yet".to_owned()
         } else {
@@ -356,8 +364,8 @@ impl ProjectSetup<'_> {
             FolderTracking::Untracked => {
                 let sentence = format!("{name}: {content}, neither ignored nor committed");
                 return Ok(Check::advice("archive", sentence)
-                    .mended_by("to ignore it", &["urldb", "init"])
-                    .mended_by("or to commit it", &["git", "add", &self.argument(folder)]));
+                    .fixed_by("to ignore it", &["urldb", "init"])
+                    .fixed_by("or to commit it", &["git", "add", &self.argument(folder)]));
             }
         };
         if let Some(days) = self.days_of_round(total) {
@@ -409,10 +417,11 @@ impl ProjectSetup<'_> {
         folders.sort_by(|a, b| a.path().cmp(b.path()));
         folders.dedup_by(|a, b| a.path() == b.path());
         let files: Vec<RootFile> = folders.iter().flat_map(files_in).collect();
-        let strays = files
+        let mut strays: Vec<PathBuf> = files
             .iter()
-            .filter(|file| urldb_files::is_temporary(file.name()) && age(file) >= OLD);
-        let mut strays: Vec<PathBuf> = strays.map(RootFile::path).collect();
+            .filter(|file| urldb_files::is_temporary(file.name()) && age(file) >= OLD)
+            .map(RootFile::path)
+            .collect();
         strays.sort();
         let unfinished = files.iter().filter(|file| is_abandoned(file)).count() as u64;
         if !strays.is_empty() {
@@ -420,18 +429,20 @@ impl ProjectSetup<'_> {
             let number = count(strays.len() as u64, "temporary file");
             let verb = if strays.len() == 1 { "is" } else { "are" };
             let arguments: Vec<String> = strays.iter().map(|file| self.argument(file)).collect();
-            let words = ["rm", "--"].into_iter();
-            let words: Vec<&str> = words.chain(arguments.iter().map(String::as_str)).collect();
+            let words: Vec<&str> = ["rm", "--"]
+                .into_iter()
+                .chain(arguments.iter().map(String::as_str))
+                .collect();
             let sentence = format!("{number} of a killed process {verb} left: {names}");
             return Check::advice("leftovers", sentence)
-                .mended_by("to remove them", &words)
+                .fixed_by("to remove them", &words)
                 .minor();
         }
         if unfinished > 0 {
             let number = count(unfinished, "unfinished file");
             let sentence = format!("{number} of a killed run in the archive");
             return Check::advice("leftovers", sentence)
-                .mended_by("to complete it", &["urldb", "run"])
+                .fixed_by("to complete it", &["urldb", "run"])
                 .minor();
         }
         Check::ok("leftovers", "no temporary files").minor()
@@ -457,10 +468,15 @@ fn files_in(folder: &Root) -> Vec<RootFile> {
 
 /// The time since the last change of a file.
 fn age(file: &RootFile) -> Duration {
-    let known = file.open().and_then(|file| file.metadata());
-    let changed = known.and_then(|metadata| metadata.modified());
-    let age = changed.map(|changed| SystemTime::now().duration_since(changed));
-    age.ok().and_then(Result::ok).unwrap_or_default()
+    let changed = file
+        .open()
+        .and_then(|file| file.metadata())
+        .and_then(|metadata| metadata.modified());
+    changed
+        .map(|changed| SystemTime::now().duration_since(changed))
+        .ok()
+        .and_then(Result::ok)
+        .unwrap_or_default()
 }
 
 fn is_archive_file(file: &RootFile) -> bool {

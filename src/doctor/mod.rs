@@ -99,7 +99,7 @@ impl Check {
     }
 
     /// Adds a command of these words. A word that no terminal may get makes no command.
-    fn mended_by(mut self, purpose: &'static str, words: &[&str]) -> Self {
+    fn fixed_by(mut self, purpose: &'static str, words: &[&str]) -> Self {
         let command = urldb_render::command_line(words);
         let remedy = command.map(|command| Remedy { purpose, command });
         self.remedies.extend(remedy);
@@ -107,7 +107,7 @@ impl Check {
     }
 
     /// Adds a command that is written out.
-    fn mended_by_script(mut self, purpose: &'static str, script: &str) -> Self {
+    fn fixed_by_script(mut self, purpose: &'static str, script: &str) -> Self {
         self.remedies.push(Remedy {
             purpose,
             command: script.to_owned(),
@@ -118,7 +118,7 @@ impl Check {
     /// Adds the command that edits a file.
     fn edited(self, purpose: &'static str, file: &str) -> Self {
         match urldb_render::command_line(&[file]) {
-            Some(file) => self.mended_by_script(purpose, &format!("\"${{EDITOR:-vi}}\" {file}")),
+            Some(file) => self.fixed_by_script(purpose, &format!("\"${{EDITOR:-vi}}\" {file}")),
             None => self,
         }
     }
@@ -175,7 +175,7 @@ pub fn examine(
     if setup.config.file.as_os_str().is_empty() && !urldb_files::is_there(&setup.database_folder())
     {
         let none = "there is no urldb project here: no urldb.toml, and no database";
-        let check = Check::advice("config", none).mended_by("to begin", &["urldb", "init"]);
+        let check = Check::advice("config", none).fixed_by("to begin", &["urldb", "init"]);
         return Ok(vec![check]);
     }
     let workflows = setup.workflows();
@@ -200,8 +200,10 @@ pub fn examine(
 impl ProjectSetup<'_> {
     /// The path as a word of a command: relative to the user's directory, if it is below.
     fn argument(&self, path: &Path) -> String {
-        let relative = path.strip_prefix(self.directory).unwrap_or(path);
-        relative.to_string_lossy().into_owned()
+        path.strip_prefix(self.directory)
+            .unwrap_or(path)
+            .to_string_lossy()
+            .into_owned()
     }
 
     fn name(&self, path: &Path) -> String {

@@ -61,8 +61,8 @@ impl ProjectSetup<'_> {
             .filter(|_| is_on_github)
             .and_then(|it| self.with_issues(it))
         {
-            Some(script) => check.mended_by_script("to add issues", &script),
-            None => check.mended_by_script("to add one", "\"${EDITOR:-vi}\" urldb.toml"),
+            Some(script) => check.fixed_by_script("to add issues", &script),
+            None => check.fixed_by_script("to add one", "\"${EDITOR:-vi}\" urldb.toml"),
         }
     }
 
@@ -93,11 +93,11 @@ impl ProjectSetup<'_> {
         // The check of the ledger says why it cannot be read.
         let incidents = Incidents::load(&self.config.ledger_root(), self.now).ok();
         let known = incidents.as_ref().map_or(&[][..], Incidents::known);
-        let broken = unrouted(&self.config, known, self.now);
+        let broken = unrouted(&self.config, known);
         faults.extend(broken.map(|broken| broken.sentence()));
         let edit = "\"${EDITOR:-vi}\" urldb.toml";
         (!faults.is_empty()).then(|| {
-            Check::advice("filters", faults.join("; ")).mended_by_script("to edit it", edit)
+            Check::advice("filters", faults.join("; ")).fixed_by_script("to edit it", edit)
         })
     }
 
@@ -136,7 +136,7 @@ impl ProjectSetup<'_> {
                 );
                 let first = unset.first().map_or("", String::as_str);
                 Check::advice(channel, sentence)
-                    .mended_by_script("to set it", &format!("export {first}=…"))
+                    .fixed_by_script("to set it", &format!("export {first}=…"))
             }
             (Some(error), Some([])) => Check::fault(channel, format!("{name}: {error}")),
         }
@@ -157,7 +157,7 @@ impl ProjectSetup<'_> {
         if !status.is_configured() {
             let sentence = format!("{name}: {waiting}, and urldb.toml has no [notify.{name}]");
             let check = Check::fault(channel, sentence);
-            return Some(check.mended_by("to discard it", &["urldb", "notify", "skip", name]));
+            return Some(check.fixed_by("to discard it", &["urldb", "notify", "skip", name]));
         }
         let fault = status.fault().map(|fault| fault.message.as_str());
         let sentence = format!("{name}: {}; {waiting}", fault.unwrap_or("not tried yet"));
@@ -168,8 +168,8 @@ impl ProjectSetup<'_> {
         };
         Some(
             check
-                .mended_by("to test it", &["urldb", "notify", "test", name])
-                .mended_by("to send it now", &["urldb", "notify", "retry", name]),
+                .fixed_by("to test it", &["urldb", "notify", "test", name])
+                .fixed_by("to send it now", &["urldb", "notify", "retry", name]),
         )
     }
 }

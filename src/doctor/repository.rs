@@ -40,7 +40,7 @@ impl ProjectSetup<'_> {
         let Some(repository) = &self.repository else {
             let folder = self.config.root.display();
             return Check::advice("git", format!("{folder} is in no git repository"))
-                .mended_by("to create one", &["git", "init"]);
+                .fixed_by("to create one", &["git", "init"]);
         };
         if let Err(error) = repository.work_tree() {
             return Check::failed("git", &error);
@@ -52,7 +52,7 @@ impl ProjectSetup<'_> {
         if repository.is_shallow() {
             let shallow = "this clone is shallow: comparisons with earlier commits may fail";
             return Check::advice("git", shallow)
-                .mended_by("to complete it", &["git", "fetch", "--unshallow"]);
+                .fixed_by("to complete it", &["git", "fetch", "--unshallow"]);
         }
         Check::ok("git", name).minor()
     }
@@ -77,8 +77,7 @@ impl ProjectSetup<'_> {
         let install = ("to install it", ["urldb", "hook", "install"]);
         let relative = |file: &Path| {
             let top = repository.work_tree().unwrap_or(file);
-            let file = file.strip_prefix(top).unwrap_or(file);
-            file.display().to_string()
+            file.strip_prefix(top).unwrap_or(file).display().to_string()
         };
         Ok(match repository.hook_state(&self.config.root)? {
             HookState::Installed if is_on_path("urldb") => {
@@ -88,28 +87,28 @@ impl ProjectSetup<'_> {
                 "hook",
                 "pre-commit hook installed, but urldb is not on PATH, so the hook stops every commit",
             )
-            .mended_by_script("to install urldb", INSTALL),
+            .fixed_by_script("to install urldb", INSTALL),
             HookState::Missing(files) if files.len() == git::Hook::ALL.len() => Check::advice(
                 "hook",
                 "no hook: commits take domain files with mistakes, and in any form",
             )
-            .mended_by(install.0, &install.1),
+            .fixed_by(install.0, &install.1),
             HookState::Missing(files) => {
                 let names = names(files.iter().map(|file| relative(file)));
                 let sentence = format!("one of two hooks does not serve this project: {names}");
-                Check::advice("hook", sentence).mended_by(install.0, &install.1)
+                Check::advice("hook", sentence).fixed_by(install.0, &install.1)
             }
             HookState::NotExecutable(file) => {
                 let name = relative(&file);
                 let sentence = format!("{name} is not executable, so git does not run it");
                 Check::fault("hook", sentence)
-                    .mended_by("to mend it", &["chmod", "+x", &self.argument(&file)])
+                    .fixed_by("to mend it", &["chmod", "+x", &self.argument(&file)])
             }
             HookState::Outdated(file) => {
                 let name = relative(&file);
                 let sentence = format!("another version of urldb wrote {name}, or it was edited");
                 let script = "urldb hook uninstall && urldb hook install";
-                Check::advice("hook", sentence).mended_by_script("to renew it", script)
+                Check::advice("hook", sentence).fixed_by_script("to renew it", script)
             }
             HookState::Managed {
                 manager,
@@ -141,7 +140,7 @@ impl ProjectSetup<'_> {
             let sentence = "merge driver set in .git/config and .gitattributes";
             return Ok(Check::ok("merges", sentence));
         };
-        Ok(Check::advice("merges", sentence).mended_by("to set it", &["urldb", "hook", "install"]))
+        Ok(Check::advice("merges", sentence).fixed_by("to set it", &["urldb", "hook", "install"]))
     }
 
     /// Whether the ledger is a repository of its own, or a work tree of another branch.
@@ -165,7 +164,7 @@ impl ProjectSetup<'_> {
         let names = names(unmerged.iter().map(|path| path.display().to_string()));
         let sentence = format!("{number} {verb} an unresolved conflict: {names}");
         Ok(Check::fault("conflicts", sentence)
-            .mended_by("to merge by record", &["urldb", "resolve"])
+            .fixed_by("to merge by record", &["urldb", "resolve"])
             .minor())
     }
 
@@ -200,7 +199,7 @@ impl ProjectSetup<'_> {
         }
         let sentence = format!("git does not ignore {}", names(missing.into_iter()));
         Ok(Check::advice("ignored", sentence)
-            .mended_by("to ignore it", &["urldb", "init"])
+            .fixed_by("to ignore it", &["urldb", "init"])
             .minor())
     }
 
@@ -223,7 +222,7 @@ impl ProjectSetup<'_> {
         }
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         Check::fault("locks", sentences.join("; "))
-            .mended_by("to remove it", &words)
+            .fixed_by("to remove it", &words)
             .minor()
     }
 }
@@ -240,14 +239,14 @@ fn managed(manager: HookManager, configuration: Option<&Path>, is_installed: boo
             let file = file.display();
             let sentence = format!("{file} names urldb, but {name} has no hooks in this clone");
             Check::advice("hook", sentence)
-                .mended_by_script("to install them", manager.install_command())
+                .fixed_by_script("to install them", manager.install_command())
         }
         (None, _) => {
             let remedy = manager.remedy();
             let sentence = format!("{name} manages the hooks and does not run urldb: {remedy}");
             let check = Check::advice("hook", sentence);
             match manager.script() {
-                Some(script) => check.mended_by_script("to add it", script),
+                Some(script) => check.fixed_by_script("to add it", script),
                 None => check,
             }
         }
@@ -260,8 +259,7 @@ fn is_on_path(program: &str) -> bool {
     let cargo = environment::os_variable("CARGO_HOME").map(PathBuf::from);
     let home = environment::os_variable("HOME").map(|home| PathBuf::from(home).join(".cargo"));
     let cargo = cargo.or(home).map(|folder| folder.join("bin"));
-    let mut folders = std::env::split_paths(&path).chain(cargo);
-    folders.any(|folder| {
+    std::env::split_paths(&path).chain(cargo).any(|folder| {
         let file = folder.join(program);
         is_file(&file) || is_file(&file.with_extension("exe"))
     })

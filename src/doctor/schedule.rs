@@ -71,13 +71,16 @@ impl Workflow {
             return None;
         }
         let action = actions.clone().next().filter(|action| action.contains('@'));
-        let action = action.filter(|action| !action.contains(".yml@"));
-        let action = action.map(str::to_owned);
-        let crons = text.lines().filter_map(|line| {
-            let line = line.trim_start().strip_prefix("- cron:")?;
-            Some(line.trim().trim_matches(['"', '\'']).to_owned())
-        });
-        let crons = crons.collect();
+        let action = action
+            .filter(|action| !action.contains(".yml@"))
+            .map(str::to_owned);
+        let crons = text
+            .lines()
+            .filter_map(|line| {
+                let line = line.trim_start().strip_prefix("- cron:")?;
+                Some(line.trim().trim_matches(['"', '\'']).to_owned())
+            })
+            .collect();
         let ledger = stored_ledger(&text, uses_action.then_some(actions.count().max(1)));
         Some(Self {
             file,
@@ -110,15 +113,21 @@ impl ProjectSetup<'_> {
             files.extend(found);
         }
         files.push(PIPELINE.to_owned());
-        let files = files.into_iter();
-        files.filter_map(|file| Workflow::read(top, file)).collect()
+        files
+            .into_iter()
+            .filter_map(|file| Workflow::read(top, file))
+            .collect()
     }
 
     pub(super) fn schedule(&self, workflows: &[Workflow]) -> Check {
         let scheduled = workflows.iter().find(|workflow| !workflow.crons.is_empty());
         if let Some(workflow) = scheduled {
-            let times = workflow.crons.iter().map(|cron| in_words(cron, "UTC"));
-            let times = times.collect::<Vec<_>>().join(", ");
+            let times = workflow
+                .crons
+                .iter()
+                .map(|cron| in_words(cron, "UTC"))
+                .collect::<Vec<_>>()
+                .join(", ");
             return Check::ok("schedule", format!("{}: {times}", workflow.file));
         }
         if let Some(pipeline) = workflows.iter().find(|workflow| workflow.file == PIPELINE) {
@@ -146,7 +155,7 @@ impl ProjectSetup<'_> {
         };
         let sentence =
             format!("urldb.toml has no [[schedule]], no workflow calls `urldb run`, and {last}");
-        Check::advice("schedule", sentence).mended_by("to add one", &["urldb", "init", "--github"])
+        Check::advice("schedule", sentence).fixed_by("to add one", &["urldb", "init", "--cron"])
     }
 
     /// The check of `[[schedule]]`, which `urldb watch` needs.
@@ -155,25 +164,31 @@ impl ProjectSetup<'_> {
         if schedules.is_empty() {
             return None;
         }
-        let times = schedules.iter().map(|schedule| {
-            let config::Schedule { cron, timezone, .. } = schedule;
-            in_words(cron, timezone)
-        });
-        let times = times.collect::<Vec<_>>().join(", ");
+        let times = schedules
+            .iter()
+            .map(|schedule| {
+                let config::Schedule { cron, timezone, .. } = schedule;
+                in_words(cron, timezone)
+            })
+            .collect::<Vec<_>>()
+            .join(", ");
         let is_watching = matches!(self.holder(), Ok(Some(_)));
         if is_watching || self.recent(&self.complete_runs()) >= REGULAR_RUNS {
             return Some(Check::ok("schedule", format!("urldb.toml: {times}")));
         }
         let sentence = format!("urldb.toml: {times}, but no `urldb watch` is at work here");
-        Some(Check::advice("schedule", sentence).mended_by("to start it", &["urldb", "watch"]))
+        Some(Check::advice("schedule", sentence).fixed_by("to start it", &["urldb", "watch"]))
     }
 
     /// The beginnings of the complete runs, in their order.
     fn complete_runs(&self) -> Vec<Timestamp> {
-        let runs =
-            crate::ledger::past_runs(&self.config.ledger_root(), self.now).unwrap_or_default();
-        let complete = runs.known.iter().filter(|run| run.is_complete());
-        complete.map(|run| run.at).collect()
+        crate::ledger::past_runs(&self.config.ledger_root(), self.now)
+            .unwrap_or_default()
+            .known
+            .iter()
+            .filter(|run| run.is_complete())
+            .map(|run| run.at)
+            .collect()
     }
 
     /// Number of these runs in the last days.
@@ -188,9 +203,10 @@ impl ProjectSetup<'_> {
 /// steps with the action, if there are any.
 fn stored_ledger(text: &str, steps: Option<usize>) -> StoredLedger {
     let values = |key: &'static str| {
-        let lines = text.lines().map(str::trim_start);
-        let values = lines.filter_map(move |line| line.strip_prefix(key)?.strip_prefix(':'));
-        values.map(|value| value.trim().trim_matches(['"', '\'']))
+        text.lines()
+            .map(str::trim_start)
+            .filter_map(move |line| line.strip_prefix(key)?.strip_prefix(':'))
+            .map(|value| value.trim().trim_matches(['"', '\'']))
     };
     // A shard has no ledger to store; the job that collects the shards has.
     let without = values("commit-ledger").filter(|value| *value == "false");
@@ -228,16 +244,17 @@ fn is_for_pull_requests(text: &str) -> bool {
 fn runs_urldb(line: &str) -> bool {
     let is_program =
         |word: &str| word == "urldb" || word.ends_with("/urldb") || word.ends_with(GITLAB);
-    let words = line.split(|char: char| char.is_whitespace() || "\"'`;&|()[],=".contains(char));
-    let mut after = words.skip_while(|word| !is_program(word)).skip(1);
-    after.any(|word| matches!(word, "run" | "watch"))
+    line.split(|char: char| char.is_whitespace() || "\"'`;&|()[],=".contains(char))
+        .skip_while(|word| !is_program(word))
+        .skip(1)
+        .any(|word| matches!(word, "run" | "watch"))
 }
 
 /// The text without the lines that are comments.
 fn without_comments(text: &str) -> String {
-    let lines = text.split_inclusive('\n');
-    let lines = lines.filter(|line| !line.trim_start().starts_with('#'));
-    lines.collect()
+    text.split_inclusive('\n')
+        .filter(|line| !line.trim_start().starts_with('#'))
+        .collect()
 }
 
 /// The text of a file of bounded size.
@@ -247,8 +264,12 @@ fn read(path: &Path) -> Option<String> {
 }
 
 fn listed(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    let mut paths: Vec<PathBuf> = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
     paths.sort();
     paths
 }

@@ -51,8 +51,8 @@ impl Repository {
     /// When git fails.
     pub fn ancestors(&self) -> Result<Vec<Ancestor>> {
         let merged =
-            urldb_files::read_to_string(&self.git_dir().join("MERGE_HEAD"), limits::GIT_FILE);
-        let merged = merged.unwrap_or_default();
+            urldb_files::read_to_string(&self.git_dir().join("MERGE_HEAD"), limits::GIT_FILE)
+                .unwrap_or_default();
         if let Some(last) = merged.lines().last() {
             // An octopus merges one branch after the other into the result so far.
             let mut commits = vec![last.to_owned()];
@@ -114,8 +114,10 @@ impl Repository {
         };
         for commit in ancestors.iter().flat_map(Ancestor::commits) {
             let files = self.folder_at(commit, folder)?;
-            let same = files.iter().filter(|(_, id)| **id == stage.id);
-            let paths = same.map(|(name, _)| folder.join(name));
+            let paths = files
+                .iter()
+                .filter(|(_, id)| **id == stage.id)
+                .map(|(name, _)| folder.join(name));
             others.extend(paths.filter(|path| *path != file.path));
         }
         others.sort();
@@ -142,10 +144,10 @@ impl Repository {
         merge: MergeVersions,
     ) -> Result<Option<Vec<u8>>> {
         match ancestor {
-            Ancestor::Commit(commit) => {
-                let blob = self.blob_at(commit, path)?;
-                blob.map(|id| self.read_blob(&id)).transpose()
-            }
+            Ancestor::Commit(commit) => self
+                .blob_at(commit, path)?
+                .map(|id| self.read_blob(&id))
+                .transpose(),
             Ancestor::Merged { base, sides } => {
                 let file = |ancestor| self.file_in(ancestor, path, merge);
                 let base = base.as_deref().map(file).transpose()?.flatten();
@@ -196,18 +198,20 @@ impl Repository {
                 Err(_) => {}
             }
         }
-        let mut git = self.git();
-        git.args(["merge-base", "--all"]).args(commits);
-        let mut bases = lines_of(run(&mut git, b"")?)?;
+        let mut bases = lines_of(run(
+            self.git().args(["merge-base", "--all"]).args(commits),
+            b"",
+        )?)?;
         bases.sort();
         Ok(bases)
     }
 
     /// The ids of the commits that a name such as `REVERT_HEAD` stands for.
     fn commits_of(&self, name: &str) -> Result<Vec<String>> {
-        let mut git = self.git();
-        git.args(["rev-parse", "--revs-only", name]);
-        lines_of(run(&mut git, b"")?)
+        lines_of(run(
+            self.git().args(["rev-parse", "--revs-only", name]),
+            b"",
+        )?)
     }
 }
 

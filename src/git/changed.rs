@@ -130,9 +130,10 @@ impl Repository {
         if !urldb_files::is_there(&path) {
             return Ok(false);
         }
-        let mut git = self.git();
-        git.args(["hash-object", "--"]).arg(path);
-        Ok(line(output(&mut git, b"")?)? == *before)
+        Ok(line(output(
+            self.git().args(["hash-object", "--"]).arg(path),
+            b"",
+        )?)? == *before)
     }
 
     /// The files below the folder `dir` (relative to the work tree) that differ, and perhaps some that do
@@ -150,9 +151,7 @@ impl Repository {
         match &comparison.after {
             Snapshot::Commit(after) => {
                 let after = after.id.as_deref().unwrap_or_default();
-                git.args(["diff-tree", "-r"])
-                    .args(RAW)
-                    .args([&before, after])
+                git.arg("diff-tree").args(RAW).args([&before, after])
             }
             Snapshot::Index => git
                 .arg("diff-index")
@@ -215,32 +214,32 @@ impl Repository {
         self.changed_files(&Comparison { before, after }, dir)
     }
 
-    /// The files of a commit below the folder or at the path `dir` (relative to the work tree).
+    /// The files of a state below the folder or at the path `dir` (relative to the work tree).
     ///
     /// # Errors
     /// When git fails.
-    pub fn files_of(&self, commit: &Commit, dir: &Path) -> Result<Vec<(PathBuf, FileVersion)>> {
+    pub fn files_of(&self, state: &Snapshot, dir: &Path) -> Result<Vec<(PathBuf, FileVersion)>> {
         let nothing = Commit {
             name: String::new(),
             id: None,
         };
         let comparison = Comparison {
             before: nothing,
-            after: Snapshot::Commit(commit.clone()),
+            after: state.clone(),
         };
-        let files = self.changed_files(&comparison, dir)?.into_iter();
-        Ok(files.map(|file| (file.path, file.after)).collect())
+        Ok(self
+            .changed_files(&comparison, dir)?
+            .into_iter()
+            .map(|file| (file.path, file.after))
+            .collect())
     }
 
     /// The files below the folder `dir` that git does not track, ignored ones included.
     fn untracked(&self, dir: &Path) -> Result<Vec<PathBuf>> {
-        let mut git = self.git();
-        git.env("GIT_LITERAL_PATHSPECS", "1")
-            .args(["ls-files", "--others", "-z", "--"])
-            .arg(paths::pathspec(dir));
-        let listing = output(&mut git, b"")?;
-        let paths = listing.split(|byte| *byte == 0);
-        let paths = paths.filter(|path| !path.is_empty());
+        let listing = self.ls_files(&["--others"], &[dir])?;
+        let paths = listing
+            .split(|byte| *byte == 0)
+            .filter(|path| !path.is_empty());
         Ok(paths.map(paths::from_bytes).collect())
     }
 

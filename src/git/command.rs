@@ -95,8 +95,9 @@ pub(super) fn complete(git: &mut Command, input: &[u8]) -> Result<()> {
 /// Runs `git` to its end: an interrupted one leaves half a work tree. A signal waits for git, and Ctrl-C in the
 /// terminal does not reach it. If this process is killed, git goes on: its input and output are files.
 pub(super) fn run_whole(git: &mut Command, input: &[u8]) -> Result<Output> {
-    let files = [(); 3].map(|()| urldb_files::unnamed_file());
-    let [stdin, stdout, stderr] = files.map(|file| file.context("cannot make a temporary file"));
+    let [stdin, stdout, stderr] = [(); 3]
+        .map(|()| urldb_files::unnamed_file())
+        .map(|file| file.context("cannot make a temporary file"));
     let [mut stdin, mut stdout, mut stderr] = [stdin?, stdout?, stderr?];
     stdin
         .write_all(input)
@@ -107,8 +108,7 @@ pub(super) fn run_whole(git: &mut Command, input: &[u8]) -> Result<Output> {
         .stderr(stderr.try_clone()?);
     let status = to_the_end(|| run_apart(git)).map_err(|error| {
         let is_of_system = error.raw_os_error().is_some();
-        let error = anyhow::Error::from(error);
-        error.context(if is_of_system {
+        anyhow::Error::from(error).context(if is_of_system {
             cannot_run(git)
         } else {
             "`git` was ended".to_owned()

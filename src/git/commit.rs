@@ -85,8 +85,11 @@ impl Repository {
         for file in files {
             named.insert(self.relative(file)?);
         }
-        let folders = named.iter().map(|file| file.parent());
-        let folders: BTreeSet<PathBuf> = folders.flatten().map(Path::to_owned).collect();
+        let folders: BTreeSet<PathBuf> = named
+            .iter()
+            .filter_map(|file| file.parent())
+            .map(Path::to_owned)
+            .collect();
         let changes = self.changes_below(folders, |path| named.contains(path))?;
         for file in &changes.files {
             named.remove(file);
@@ -236,22 +239,25 @@ impl Repository {
 
     /// The files below the folder `dir` (relative to the work tree) that differ from the last commit.
     fn uncommitted(&self, dir: &Path) -> Result<Vec<UncommittedFile>> {
-        let mut git = self.git();
-        git.env("GIT_LITERAL_PATHSPECS", "1")
-            .env("GIT_OPTIONAL_LOCKS", "0")
-            .args(["status", "--porcelain=v1", "-z", "--no-renames"])
-            .args(["--untracked-files=all", "--ignore-submodules=all", "--"])
-            .arg(paths::pathspec(dir));
-        let listing = output(&mut git, b"")?;
-        let entries = listing.split(|byte| *byte == 0);
-        let files = entries.filter_map(|entry| match entry {
-            [index, _, b' ', path @ ..] => Some(UncommittedFile {
-                path: paths::from_bytes(path),
-                is_tracked: *index != b'?',
-            }),
-            _ => None,
-        });
-        Ok(files.collect())
+        let listing = output(
+            self.git()
+                .env("GIT_LITERAL_PATHSPECS", "1")
+                .env("GIT_OPTIONAL_LOCKS", "0")
+                .args(["status", "--porcelain=v1", "-z", "--no-renames"])
+                .args(["--untracked-files=all", "--ignore-submodules=all", "--"])
+                .arg(paths::pathspec(dir)),
+            b"",
+        )?;
+        Ok(listing
+            .split(|byte| *byte == 0)
+            .filter_map(|entry| match entry {
+                [index, _, b' ', path @ ..] => Some(UncommittedFile {
+                    path: paths::from_bytes(path),
+                    is_tracked: *index != b'?',
+                }),
+                _ => None,
+            })
+            .collect())
     }
 
     /// Those of the paths that git ignores and does not track.
@@ -269,9 +275,11 @@ impl Repository {
                 bail!("`git check-ignore` failed: {}", failure.complaint)
             }
         };
-        let ignored = listing.split(|byte| *byte == 0);
-        let ignored = ignored.filter(|path| !path.is_empty());
-        Ok(ignored.map(paths::from_bytes).collect())
+        Ok(listing
+            .split(|byte| *byte == 0)
+            .filter(|path| !path.is_empty())
+            .map(paths::from_bytes)
+            .collect())
     }
 
     /// The id of the commit that is checked out, as git shortens it.
@@ -285,15 +293,19 @@ impl Repository {
 
 /// The paths, each ended by a NUL.
 fn nul_separated(paths: &BTreeSet<PathBuf>) -> Vec<u8> {
-    let paths = paths.iter().map(|path| paths::to_bytes(path));
-    paths.flat_map(|path| [path, vec![0]].concat()).collect()
+    paths
+        .iter()
+        .map(|path| paths::to_bytes(path))
+        .flat_map(|path| [path, vec![0]].concat())
+        .collect()
 }
 
 /// Patterns that match exactly these files, or all files below these folders, each ended by a NUL. A
 /// variable in place of the prefix would reach the user's hooks.
 fn literal_patterns(paths: &BTreeSet<PathBuf>) -> Vec<u8> {
-    let patterns = paths.iter().map(|path| paths::to_bytes(path));
-    patterns
+    paths
+        .iter()
+        .map(|path| paths::to_bytes(path))
         .flat_map(|path| [b":(top,literal)".to_vec(), path, vec![0]].concat())
         .collect()
 }

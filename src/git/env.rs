@@ -51,11 +51,13 @@ pub struct GitEnv(BTreeMap<OsString, OsString>);
 impl GitEnv {
     /// The variables that this process was started with.
     pub fn from_process() -> Self {
-        let set = LOCAL
-            .iter()
-            .chain(&AUTHOR)
-            .filter_map(|name| Some(((*name).into(), environment::os_variable(name)?)));
-        Self(set.collect())
+        Self(
+            LOCAL
+                .iter()
+                .chain(&AUTHOR)
+                .filter_map(|name| Some(((*name).into(), environment::os_variable(name)?)))
+                .collect(),
+        )
     }
 
     /// The same variables, with `name` set to `value`.

@@ -44,8 +44,9 @@ impl Hook {
     }
 
     pub(super) fn shim(self, project: &str, has_before: bool) -> String {
-        let parts = SHIM.split_inclusive("\n\n");
-        let parts = parts.filter(|part| has_before || !part.starts_with(CHAIN));
+        let parts = SHIM
+            .split_inclusive("\n\n")
+            .filter(|part| has_before || !part.starts_with(CHAIN));
         let (mut shim, _) = split_project_lines(&parts.collect::<String>());
         shim = shim.replace("/pre-commit\n", &format!("/{}\n", self.name()));
         shim + &self.line(project)

@@ -92,8 +92,12 @@ fn move_link(from: &Path, to: &Path, _: &Path) -> io::Result<()> {
 /// there.
 pub(super) fn remove_before(dir: &Path) {
     let is_used = Hook::ALL.iter().any(|hook| exists(&dir.join(hook.name())));
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    for entry in entries.filter(|_| !is_used) {
+    for entry in fs::read_dir(dir)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|_| !is_used)
+    {
         let beside = Path::new("..").join(entry.file_name());
         if fs::read_link(entry.path()).is_ok_and(|target| target == beside) {
             // A link or a folder that stays does no harm.

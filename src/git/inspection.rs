@@ -44,8 +44,12 @@ const REFERENCES: [&str; 2] = ["refs", "reftable"];
 pub fn version() -> Result<[u32; 3]> {
     let mut git = command(Path::new("."));
     let text = line(output(git.arg("--version"), b"")?)?;
-    let numbers = text.split(' ').nth(2).unwrap_or_default();
-    let mut numbers = numbers.split('.').map_while(|number| number.parse().ok());
+    let mut numbers = text
+        .split(' ')
+        .nth(2)
+        .unwrap_or_default()
+        .split('.')
+        .map_while(|number| number.parse().ok());
     let (Some(major), Some(minor)) = (numbers.next(), numbers.next()) else {
         bail!("`git --version` printed something unexpected: {text}");
     };
@@ -72,9 +76,10 @@ impl Repository {
         else {
             return Ok(false);
         };
-        let mut git = self.git();
-        git.args(["rev-list", "--max-parents=0", "HEAD"]);
-        let roots = output(&mut git, b"")?;
+        let roots = output(
+            self.git().args(["rev-list", "--max-parents=0", "HEAD"]),
+            b"",
+        )?;
         let roots = String::from_utf8_lossy(&roots);
         Ok(roots
             .lines()
@@ -87,11 +92,7 @@ impl Repository {
     /// When git fails, for example since the path is outside of the work tree.
     pub fn is_tracked(&self, path: &Path) -> Result<bool> {
         let path = self.relative(path)?;
-        let mut git = self.git();
-        git.env("GIT_LITERAL_PATHSPECS", "1")
-            .args(["ls-files", "--cached", "-z", "--"])
-            .arg(paths::pathspec(&path));
-        Ok(!output(&mut git, b"")?.is_empty())
+        Ok(!self.ls_files(&["--cached"], &[&path])?.is_empty())
     }
 
     /// The files that git tracks, links and submodules included, by their paths without links.
@@ -100,11 +101,10 @@ impl Repository {
     /// When git fails, or the repository has no work tree.
     pub fn tracked_files(&self) -> Result<BTreeSet<PathBuf>> {
         let top = self.work_tree()?;
-        let mut git = self.git();
-        git.args(["ls-files", "--cached", "-z"]);
-        let listed = output(&mut git, b"")?;
-        let names = listed.split(|byte| *byte == 0).filter(|it| !it.is_empty());
-        Ok(names
+        let listed = output(self.git().args(["ls-files", "--cached", "-z"]), b"")?;
+        Ok(listed
+            .split(|byte| *byte == 0)
+            .filter(|it| !it.is_empty())
             .map(|name| top.join(paths::from_bytes(name)))
             .collect())
     }
@@ -127,11 +127,13 @@ impl Repository {
                 find_locks(&dir.join(folder), DEEPEST, &mut paths);
             }
         }
-        let locks = paths.into_iter().filter_map(|path| {
-            let age = age(&path)?;
-            Some(GitLock { path, age })
-        });
-        locks.collect()
+        paths
+            .into_iter()
+            .filter_map(|path| {
+                let age = age(&path)?;
+                Some(GitLock { path, age })
+            })
+            .collect()
     }
 
     /// Waits while another git writes the work tree and the index: a killed urldb leaves its git at work. A lock

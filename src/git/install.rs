@@ -67,8 +67,10 @@ impl Repository {
     pub fn install_hooks(&self, project: &Path) -> Result<Vec<Installation>> {
         let dir = self.hooks_dir()?;
         let project = self.project_name(project)?;
-        let plans = Hook::ALL.map(|hook| Plan::new(hook, &dir, &project));
-        let plans = plans.into_iter().collect::<Result<Vec<_>>>()?;
+        let plans = Hook::ALL
+            .map(|hook| Plan::new(hook, &dir, &project))
+            .into_iter()
+            .collect::<Result<Vec<_>>>()?;
         for (number, plan) in plans.iter().enumerate() {
             if let Err(error) = plan.execute() {
                 for done in &plans[..=number] {
@@ -151,8 +153,9 @@ impl Repository {
             return Ok(HookState::Installed);
         }
         let top = self.work_tree()?;
-        let mut managers = HookManager::ALL.into_iter();
-        let configured = managers.find(|it| it.configuration_with_urldb(top).is_some());
+        let configured = HookManager::ALL
+            .into_iter()
+            .find(|it| it.configuration_with_urldb(top).is_some());
         match configured {
             Some(manager) if missing.len() == Hook::ALL.len() => {
                 Ok(self.managed_by(manager, false))

@@ -126,26 +126,31 @@ fn locate_without_variables(dir: &Path, env: &GitEnv) -> Result<Option<Repositor
 
 /// The work tree in the configuration of a repository.
 fn configured_tree(named: &RepositoryPaths, env: &GitEnv) -> Result<Option<PathBuf>> {
-    let mut git = command(&named.git_dir);
-    git.envs(env.clone().without_local().iter())
-        .env("GIT_DIR", &named.git_dir)
-        .args(["config", "--get", "core.worktree"]);
-    Ok(match run(&mut git, b"")? {
-        CommandResult::Success(tree) => {
-            let tree = tree.strip_suffix(b"\n").unwrap_or(&tree);
-            Some(named.git_dir.join(paths::from_bytes(tree)))
-        }
-        CommandResult::Failure(_) => None,
-    })
+    Ok(
+        match run(
+            command(&named.git_dir)
+                .envs(env.clone().without_local().iter())
+                .env("GIT_DIR", &named.git_dir)
+                .args(["config", "--get", "core.worktree"]),
+            b"",
+        )? {
+            CommandResult::Success(tree) => {
+                let tree = tree.strip_suffix(b"\n").unwrap_or(&tree);
+                Some(named.git_dir.join(paths::from_bytes(tree)))
+            }
+            CommandResult::Failure(_) => None,
+        },
+    )
 }
 
 /// Asks git where the repository is, one path per process: a folder name may
 /// hold a line feed.
 fn locate_with_git(dir: &Path, env: &GitEnv) -> Result<Option<RepositoryPaths>> {
     let rev_parse = |question: &str| {
-        let mut git = command(dir);
-        git.envs(env.iter()).args(["rev-parse", question]);
-        run(&mut git, b"")
+        run(
+            command(dir).envs(env.iter()).args(["rev-parse", question]),
+            b"",
+        )
     };
     let path = |answer: Vec<u8>| {
         let answer = answer.strip_suffix(b"\n").unwrap_or(&answer);

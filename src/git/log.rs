@@ -159,8 +159,11 @@ fn commit(text: &[u8]) -> Result<LoggedCommit> {
 /// Reads `@@ -START[,COUNT] +START[,COUNT] @@`.
 fn begin_hunk(text: &[u8]) -> Result<LogPart> {
     let parse = || {
-        let text = std::str::from_utf8(text.get(..text.len().min(200))?).ok()?;
-        let old = text.strip_prefix("@@ -")?.split(' ').next()?;
+        let old = std::str::from_utf8(text.get(..text.len().min(200))?)
+            .ok()?
+            .strip_prefix("@@ -")?
+            .split(' ')
+            .next()?;
         let (start, count) = old.split_once(',').unwrap_or((old, "1"));
         let (start, count): (usize, usize) = (start.parse().ok()?, count.parse().ok()?);
         // Without removed lines, START is the line before the added ones.

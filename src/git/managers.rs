@@ -29,11 +29,9 @@ impl HookManager {
     /// The program that wrote the hook `text`.
     pub(super) fn of_hook(text: &str) -> Option<Self> {
         let is_written_by = |manager: &Self| {
-            let mut lines = text.lines().map(str::trim_start);
-            lines.any(|line| {
-                let mut marks = manager.marks().iter();
-                marks.any(|mark| line.starts_with(mark))
-            })
+            text.lines()
+                .map(str::trim_start)
+                .any(|line| manager.marks().iter().any(|mark| line.starts_with(mark)))
         };
         Self::ALL.into_iter().find(is_written_by)
     }
@@ -85,22 +83,25 @@ impl HookManager {
 
     /// The configuration of the program that names urldb, relative to the top of the work tree.
     pub(super) fn configuration_with_urldb(self, top: &Path) -> Option<PathBuf> {
-        let mut files = self.configuration().into_iter().map(PathBuf::from);
-        files.find(|file| {
-            let text =
-                urldb_files::read_to_string(&top.join(file), limits::GIT_FILE).unwrap_or_default();
-            names_urldb(&text)
-        })
+        self.configuration()
+            .into_iter()
+            .map(PathBuf::from)
+            .find(|file| {
+                let text = urldb_files::read_to_string(&top.join(file), limits::GIT_FILE)
+                    .unwrap_or_default();
+                names_urldb(&text)
+            })
     }
 
     /// The files where the program looks for its configuration.
     fn configuration(self) -> Vec<String> {
         match self {
             Self::PreCommit => FRAMEWORK.iter().map(ToString::to_string).collect(),
-            Self::Prek => {
-                let own = ["prek.toml"].iter();
-                own.chain(FRAMEWORK).map(ToString::to_string).collect()
-            }
+            Self::Prek => ["prek.toml"]
+                .iter()
+                .chain(FRAMEWORK)
+                .map(ToString::to_string)
+                .collect(),
             Self::Lefthook => {
                 let mut files = vec![];
                 for name in [

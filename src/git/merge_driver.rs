@@ -62,11 +62,13 @@ impl MergeAttributes {
     fn driver_lines(&self) -> Vec<String> {
         let merge = format!("merge={NAME}");
         let line = |folder: &Path, files: &str| attribute_line(folder, files, &merge);
-        let lines = [
+        [
             line(&self.database, "*.yaml"),
             line(&self.ledger, "**/*.yaml"),
-        ];
-        lines.into_iter().flatten().collect()
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 
     /// All lines. Runs only append to the history, so that git's own `union` fits.
@@ -90,8 +92,8 @@ impl Repository {
     /// `.gitattributes`. Returns the files that changed.
     pub fn install_merge_driver(&self, attributes: &MergeAttributes) -> Result<Vec<PathBuf>> {
         let mut changed = Vec::new();
-        let keys = [("name", TITLE), ("driver", COMMAND)];
-        let keys = keys.map(|(key, value)| (format!("merge.{NAME}.{key}"), value));
+        let keys = [("name", TITLE), ("driver", COMMAND)]
+            .map(|(key, value)| (format!("merge.{NAME}.{key}"), value));
         if keys
             .iter()
             .any(|(key, value)| self.config(key).as_deref() != Some(*value))
@@ -119,9 +121,11 @@ impl Repository {
         }
         let section = format!("merge.{NAME}");
         if self.config(&format!("{section}.driver")).is_some() && !self.has_driver_lines()? {
-            let mut git = self.git();
-            git.args(["config", "--local", "--remove-section", &section]);
-            complete(&mut git, b"")?;
+            complete(
+                self.git()
+                    .args(["config", "--local", "--remove-section", &section]),
+                b"",
+            )?;
             changed.push(self.common_dir().join("config"));
         }
         Ok(changed)
@@ -167,8 +171,9 @@ impl Repository {
     /// # Errors
     /// When git fails.
     pub fn marker_size(&self, path: &Path) -> Result<usize> {
-        let value = self.attribute("conflict-marker-size", path)?;
-        let value = value.unwrap_or_default();
+        let value = self
+            .attribute("conflict-marker-size", path)?
+            .unwrap_or_default();
         let digits = value.split(|char: char| !char.is_ascii_digit()).next();
         let size = digits.and_then(|digits| digits.parse().ok());
         Ok(size.filter(|size| *size > 0).unwrap_or(MARKER_SIZE))
@@ -176,9 +181,10 @@ impl Repository {
 
     /// The value of an attribute of the file at `path`, relative to the work tree; `None` without one.
     fn attribute(&self, name: &str, path: &Path) -> Result<Option<String>> {
-        let mut git = self.git();
-        git.args(["check-attr", "-z", name, "--"]).arg(path);
-        let answer = output(&mut git, b"")?;
+        let answer = output(
+            self.git().args(["check-attr", "-z", name, "--"]).arg(path),
+            b"",
+        )?;
         let value = answer.split(|byte| *byte == 0).nth(2).unwrap_or_default();
         Ok((value != b"unspecified").then(|| String::from_utf8_lossy(value).into_owned()))
     }

@@ -4,15 +4,12 @@
 //! Only this module runs or links git. It knows nothing of domain files: the caller of
 //! [`pre_commit()`] chooses the files to check, and checks their bytes.
 //!
-//! Reading goes through libgit2, which needs no process, and through a reader of
-//! the index that looks only at the folders in question. The `git` executable
-//! answers where libgit2 cannot: SHA-256, reftable, split and sparse indexes,
-//! and an environment that redirects more than the index. Only git writes the
-//! index, since only git knows every index format.
+//! Folders, commits and blobs are read by libgit2, which needs no process. The `git` executable answers where
+//! libgit2 cannot: SHA-256, reftable, and an environment that redirects more than the index. Only the
+//! executable reads and writes staged files, since only git knows every format of the index.
 //!
 //! - [`env`](mod@env): the variables by which git tells a hook where it is.
 //! - `command`: runs the executable; `paths`: paths for git and for people.
-//! - `index_file`: the entries of folders in the index, and its cached trees.
 //! - `location`: finds a repository by a folder and variables, and drops variables of another one.
 //! - [`repository`]: the folders of a repository, and its blobs.
 //! - [`staged`]: the files that the next commit would change.
@@ -38,7 +35,6 @@ pub mod commit;
 pub mod env;
 pub mod hook;
 mod hook_files;
-mod index_file;
 pub mod inspection;
 pub mod install;
 mod location;

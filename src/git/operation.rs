@@ -80,9 +80,9 @@ impl Repository {
         // Git takes the message as it is, without its comments.
         git.env("GIT_EDITOR", "true").args([command, "--continue"]);
         complete(&mut git, b"").with_context(|| format!("`git {command} --continue` stopped"))?;
-        let mut git = self.git();
-        git.args(["log", "-1", "--format=%h %s"]);
-        output(&mut git, b"").and_then(line).map(Some)
+        output(self.git().args(["log", "-1", "--format=%h %s"]), b"")
+            .and_then(line)
+            .map(Some)
     }
 
     /// Checks that git is in the middle of no operation: a commit in between would end it, or become a
@@ -156,8 +156,12 @@ impl Repository {
 
     /// Whether git has set a name such as `REVERT_HEAD`, which need not be a file.
     fn has_commit(&self, name: &str) -> bool {
-        let mut git = self.git();
-        git.args(["rev-parse", "--verify", "--quiet", name]);
-        matches!(run(&mut git, b""), Ok(CommandResult::Success(_)))
+        matches!(
+            run(
+                self.git().args(["rev-parse", "--verify", "--quiet", name]),
+                b""
+            ),
+            Ok(CommandResult::Success(_))
+        )
     }
 }

@@ -35,12 +35,9 @@ pub(super) fn unquoted(quoted: &[u8]) -> Vec<u8> {
             Some(b'v') => 11,
             Some(b'f') => 12,
             Some(b'r') => b'\r',
-            Some(high @ b'0'..=b'3') => {
-                let low = bytes.by_ref().take(2);
-                low.fold(high - b'0', |value, digit| {
-                    value.wrapping_mul(8).wrapping_add(digit.wrapping_sub(b'0'))
-                })
-            }
+            Some(high @ b'0'..=b'3') => bytes.by_ref().take(2).fold(high - b'0', |value, digit| {
+                value.wrapping_mul(8).wrapping_add(digit.wrapping_sub(b'0'))
+            }),
             Some(other) => other,
             None => break,
         });
@@ -92,8 +89,11 @@ pub(super) fn relative(path: &Path, from: &Path) -> PathBuf {
         .zip(from.components())
         .take_while(|(a, b)| a == b)
         .count();
-    let up = from.components().skip(shared).map(|_| Component::ParentDir);
-    up.chain(path.components().skip(shared)).collect()
+    from.components()
+        .skip(shared)
+        .map(|_| Component::ParentDir)
+        .chain(path.components().skip(shared))
+        .collect()
 }
 
 /// `path` for people: a name may hold anything, escape sequences too.

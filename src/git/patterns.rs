@@ -56,9 +56,10 @@ pub fn add_lines(file: &Path, lines: &[String]) -> Result<bool> {
 /// When the file cannot be read or written.
 pub(super) fn remove_lines(file: &Path, lines: &[String]) -> Result<bool> {
     let before = read(file)?;
-    let others = before.split_inclusive('\n');
-    let others = others.filter(|known| lines.iter().all(|line| line != known.trim()));
-    let after: String = others.collect();
+    let after: String = before
+        .split_inclusive('\n')
+        .filter(|known| lines.iter().all(|line| line != known.trim()))
+        .collect();
     write(file, &before, &after)
 }
 

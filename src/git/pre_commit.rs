@@ -126,15 +126,17 @@ pub fn pre_commit(
         return Ok(PreCommitOutcome::Passed(Vec::new()));
     }
     let restaged = repo.restage(&replacements)?;
-    let normalized = restaged
-        .into_iter()
-        .zip(all_notes)
-        .map(|(file, notes)| NormalizedFile {
-            path: file.path,
-            notes,
-            work_tree: file.work_tree,
-        });
-    Ok(PreCommitOutcome::Passed(normalized.collect()))
+    Ok(PreCommitOutcome::Passed(
+        restaged
+            .into_iter()
+            .zip(all_notes)
+            .map(|(file, notes)| NormalizedFile {
+                path: file.path,
+                notes,
+                work_tree: file.work_tree,
+            })
+            .collect(),
+    ))
 }
 
 fn check_file(
@@ -223,8 +225,11 @@ fn render_normalized(file: &NormalizedFile, from: &Path) -> String {
 
 fn render_rejected(file: &RejectedFile, from: &Path) -> String {
     let path = paths::relative(&file.path, from);
-    let findings = file.findings.iter();
-    let findings = findings.map(|finding| finding.clone().in_file(&path));
-    let lines: Vec<String> = findings.map(|finding| format!("{finding:#}")).collect();
+    let lines: Vec<String> = file
+        .findings
+        .iter()
+        .map(|finding| finding.clone().in_file(&path))
+        .map(|finding| format!("{finding:#}"))
+        .collect();
     lines.join("\n") + "\n"
 }

@@ -116,10 +116,12 @@ impl Repository {
     /// When git fails.
     pub fn dropped(&self, theirs: Option<&str>) -> Result<Vec<String>> {
         let listed = |excluded: &[&str]| {
-            let mut git = self.git();
-            git.args(["rev-list", "--ignore-missing", "HEAD", "--not"])
-                .args(excluded);
-            let text = String::from_utf8(output(&mut git, b"")?)?;
+            let text = String::from_utf8(output(
+                self.git()
+                    .args(["rev-list", "--ignore-missing", "HEAD", "--not"])
+                    .args(excluded),
+                b"",
+            )?)?;
             Ok::<_, anyhow::Error>(text.lines().map(str::to_owned).collect::<Vec<_>>())
         };
         let theirs: Vec<&str> = theirs.into_iter().collect();
@@ -147,16 +149,14 @@ impl Repository {
                 CommandResult::Failure(_) => String::new(),
             })
         };
-        let mut git = self.git();
-        git.args([
+        let mut former = read(self.git().args([
             "log",
             "--walk-reflogs",
             "--format=%H",
             MOST_FORMER,
             &name,
             "--",
-        ]);
-        let mut former = read(&mut git)?;
+        ]))?;
         // The commit before the first entry, and the one without any entry.
         for number in [former.lines().count(), 0] {
             let entry = if number == 0 {
@@ -164,9 +164,10 @@ impl Repository {
             } else {
                 format!("{name}@{{{number}}}")
             };
-            let mut git = self.git();
-            git.args(["rev-parse", "--verify", "--quiet", &entry]);
-            former += &read(&mut git)?;
+            former += &read(
+                self.git()
+                    .args(["rev-parse", "--verify", "--quiet", &entry]),
+            )?;
         }
         Ok(former.lines().map(str::to_owned).collect())
     }
@@ -179,9 +180,11 @@ impl Repository {
         let Some(name) = self.tracking_ref()? else {
             return Ok(());
         };
-        let mut git = self.git();
-        git.args(["update-ref", "-m", "fetch by urldb", &name, commit]);
-        complete(&mut git, b"")
+        complete(
+            self.git()
+                .args(["update-ref", "-m", "fetch by urldb", &name, commit]),
+            b"",
+        )
     }
 
     /// The reference by which git remembers the followed branch; `None` if the remote repository has no name.

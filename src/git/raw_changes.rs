@@ -9,7 +9,7 @@ use super::command::output;
 use super::paths;
 
 /// The options of `git diff-tree` and `git diff-index` for [`raw_changes`].
-pub(super) const RAW: [&str; 4] = ["--raw", "-z", "--no-renames", "--no-abbrev"];
+pub(super) const RAW: [&str; 5] = ["-r", "--raw", "-z", "--no-renames", "--no-abbrev"];
 
 /// A file, a link or a submodule in one state.
 #[derive(Clone, PartialEq, Eq)]

@@ -121,10 +121,16 @@ impl Repository {
     /// such commit, or git cannot say.
     pub fn last_commit_of(&self, path: &Path) -> Option<i64> {
         let path = self.relative(path).ok()?;
-        let mut git = self.git();
-        git.args(["log", "-1", "--format=%ct", "--"]).arg(path);
-        let seconds = output(&mut git, b"").and_then(line).ok()?;
-        seconds.parse().ok()
+        output(
+            self.git()
+                .args(["log", "-1", "--format=%ct", "--"])
+                .arg(path),
+            b"",
+        )
+        .and_then(line)
+        .ok()?
+        .parse()
+        .ok()
     }
 
     /// The id of the commit that is checked out; `None` if there is none yet.
@@ -140,23 +146,28 @@ impl Repository {
 
     /// The address of the remote `origin`, as it is configured: it may contain credentials.
     pub fn origin(&self) -> Option<String> {
-        let known = self.lib.as_ref().and_then(|lib| {
-            let config = lib.config().ok()?;
-            config.get_string("remote.origin.url").ok()
-        });
+        let known = self
+            .lib
+            .as_ref()
+            .and_then(|lib| lib.config().ok()?.get_string("remote.origin.url").ok());
         if known.is_some() {
             return known;
         }
-        let mut git = self.git();
-        git.args(["config", "--get", "remote.origin.url"]);
-        output(&mut git, b"").and_then(line).ok()
+        output(
+            self.git().args(["config", "--get", "remote.origin.url"]),
+            b"",
+        )
+        .and_then(line)
+        .ok()
     }
 
     /// The id of the tree without entries, which every repository knows.
     pub(super) fn empty_tree(&self) -> Result<String> {
-        let mut git = self.git();
-        git.args(["hash-object", "-t", "tree", "--stdin"]);
-        output(&mut git, b"").and_then(line)
+        output(
+            self.git().args(["hash-object", "-t", "tree", "--stdin"]),
+            b"",
+        )
+        .and_then(line)
     }
 
     /// The bytes of a blob as stored, without filters.
@@ -210,8 +221,10 @@ impl Repository {
         let CommandResult::Success(listing) = run(&mut git, b"")? else {
             return Ok(TreeFolder::new());
         };
-        let entries = listing.split(|byte| *byte == 0);
-        Ok(entries.filter_map(parse_entry).collect())
+        Ok(listing
+            .split(|byte| *byte == 0)
+            .filter_map(parse_entry)
+            .collect())
     }
 
     /// Stores a blob and returns its id.
@@ -228,8 +241,10 @@ impl Repository {
     /// # Errors
     /// When git fails.
     pub(super) fn blob_id(&self, bytes: &[u8]) -> Result<String> {
-        let known = self.lib.as_ref();
-        let known = known.and_then(|_| Oid::hash_object(ObjectType::Blob, bytes).ok());
+        let known = self
+            .lib
+            .as_ref()
+            .and_then(|_| Oid::hash_object(ObjectType::Blob, bytes).ok());
         match known {
             Some(id) => Ok(id.to_string()),
             None => output(self.git().args(["hash-object", "--stdin"]), bytes).and_then(line),

@@ -1,5 +1,6 @@
 //! Replaces staged bytes.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +11,7 @@ use urldb_files::{PendingWrite, write_atomically};
 use super::command::{complete, output};
 use super::paths;
 use super::repository::{Repository, line};
-use super::staged::StagedFile;
+use super::staged::{StagedFile, skips_work_tree};
 use crate::limits;
 
 /// A file whose staged bytes were replaced.
@@ -37,12 +38,17 @@ impl Repository {
     ///
     /// A copy with unstaged changes is left alone: somebody is editing it.
     pub fn restage(&self, replacements: &[(StagedFile, Vec<u8>)]) -> Result<Vec<RestagedFile>> {
+        let folders: BTreeSet<&Path> = replacements
+            .iter()
+            .filter_map(|(old, _)| old.path.parent())
+            .collect();
+        let tags = self.tags(&folders.into_iter().collect::<Vec<_>>())?;
         let mut update = IndexUpdate::default();
         let mut copies = Vec::new();
         let mut restaged = Vec::new();
         for (old, bytes) in replacements {
             let id = self.write_blob(bytes)?;
-            update.add(old, &id);
+            update.add(old, &id, tags.get(&old.path).copied().unwrap_or_default());
             let copy = self
                 .prepare_copy(old, bytes, &id)
                 .with_context(|| format!("cannot update {}", paths::shown(&old.path)))?;
@@ -88,12 +94,14 @@ impl Repository {
     }
 
     fn write_index(&self, index: &Path, update: &IndexUpdate) -> Result<()> {
-        let mut git = self.git_update_index();
-        git.env("GIT_INDEX_FILE", index)
-            .arg("-z")
-            .args(&update.options)
-            .arg("--index-info");
-        complete(&mut git, &update.lines)
+        complete(
+            self.git_update_index()
+                .env("GIT_INDEX_FILE", index)
+                .arg("-z")
+                .args(&update.options)
+                .arg("--index-info"),
+            &update.lines,
+        )
     }
 
     /// A `git update-index` for this repository and index. In a sparse index, which has folders in place of their files,
@@ -149,21 +157,26 @@ impl Repository {
         // With autocrlf or another filter the file always differs from the blob.
         let mut as_path = OsString::from("--path=");
         as_path.push(&old.path);
-        let mut clean = self.git();
-        clean.arg("hash-object").arg(&as_path).arg("--stdin");
-        let id = line(output(&mut clean, &present)?)?;
+        let id = line(output(
+            self.git().arg("hash-object").arg(&as_path).arg("--stdin"),
+            &present,
+        )?)?;
         if id == new_id {
             return Ok(Copy::UpToDate);
         }
         if id != old.id {
             return Ok(Copy::LeftAlone);
         }
-        let mut smudge = self.git();
-        smudge
-            .args(["cat-file", "--filters"])
-            .arg(&as_path)
-            .arg(new_id);
-        outdated(&output(&mut smudge, b"")?, present)
+        outdated(
+            &output(
+                self.git()
+                    .args(["cat-file", "--filters"])
+                    .arg(&as_path)
+                    .arg(new_id),
+                b"",
+            )?,
+            present,
+        )
     }
 }
 
@@ -175,9 +188,13 @@ struct IndexUpdate {
 }
 
 impl IndexUpdate {
-    /// Replaces an entry, and sets the flags that git drops with the old one.
-    fn add(&mut self, old: &StagedFile, id: &str) {
-        if !old.skips_work_tree && !old.is_assumed_unchanged {
+    /// Replaces an entry, and sets the flags that git drops with the old one, whose tag tells them.
+    fn add(&mut self, old: &StagedFile, id: &str, tag: u8) {
+        let flags = [
+            (skips_work_tree(tag), "skip-worktree"),
+            (tag.is_ascii_lowercase(), "assume-unchanged"),
+        ];
+        if flags.iter().all(|(is_set, _)| !is_set) {
             let entry = format!("{:o} {id} 0\t", old.mode);
             self.lines.extend_from_slice(entry.as_bytes());
             self.lines.extend_from_slice(&paths::to_bytes(&old.path));
@@ -189,10 +206,6 @@ impl IndexUpdate {
         self.options.extend(["--cacheinfo".into(), entry]);
         // With a dot, no name passes for an option.
         let path = Path::new(".").join(&old.path);
-        let flags = [
-            (old.skips_work_tree, "skip-worktree"),
-            (old.is_assumed_unchanged, "assume-unchanged"),
-        ];
         for (_, flag) in flags.iter().filter(|(is_set, _)| *is_set) {
             // One flag is on at a time: git applies all that are on to a path.
             let (on, path) = (format!("--{flag}").into(), path.clone().into_os_string());

@@ -28,9 +28,14 @@ impl Repository {
     /// # Errors
     /// When git cannot be run.
     pub fn contains(&self, commit: &str, ancestor: &str) -> Result<bool> {
-        let mut git = self.git();
-        git.args(["merge-base", "--is-ancestor", ancestor, commit]);
-        Ok(matches!(run(&mut git, b"")?, CommandResult::Success(_)))
+        Ok(matches!(
+            run(
+                self.git()
+                    .args(["merge-base", "--is-ancestor", ancestor, commit]),
+                b""
+            )?,
+            CommandResult::Success(_)
+        ))
     }
 
     /// Merges the files of two commits into a new commit, and returns its id. A file that one side changed is that
@@ -101,8 +106,8 @@ impl Repository {
                 }
             };
             // A mode of 0 removes; only the length of the id counts.
-            let (mode, id) =
-                file.map_or_else(|| (0, "0".repeat(ours.len())), |file| (file.mode, file.id));
+            let removed = || (0, "0".repeat(ours.len()));
+            let (mode, id) = file.map_or_else(removed, |file| (file.mode, file.id));
             lines.extend(index_line(mode, &id, &path));
         }
         let folder = urldb_files::temporary_folder().context("cannot make a temporary folder")?;
@@ -133,27 +138,33 @@ impl Repository {
             paths::shown(path)
         );
         let read = |file: &Option<RawFile>| {
-            let bytes = file.as_ref().map(|file| self.read_blob(&file.id));
-            bytes.transpose()
+            file.as_ref()
+                .map(|file| self.read_blob(&file.id))
+                .transpose()
         };
         let [base, ours, theirs] = versions.map(read);
         let Some(bytes) = merge(path, &[base?, ours?, theirs?])? else {
             return Ok(None);
         };
-        let mode = versions[1].as_ref().or(versions[2].as_ref());
-        let mode = mode.map_or(0o100_644, |file| file.mode);
+        let mode = versions[1]
+            .as_ref()
+            .or(versions[2].as_ref())
+            .map_or(0o100_644, |file| file.mode);
         let id = self.write_blob(&bytes)?;
         Ok(Some(RawFile { mode, id }))
     }
 
     /// The files that differ between two trees or commits.
     fn changes(&self, from: &str, to: &str) -> Result<TreeChanges> {
-        let mut git = self.git();
-        git.args(["diff-tree", "-r"])
-            .args(RAW)
-            .args(["--ignore-submodules=none", from, to, "--"]);
-        let changes = raw_changes(&mut git)?.into_iter();
-        Ok(changes.map(|it| (it.path.clone(), it)).collect())
+        Ok(raw_changes(self.git().arg("diff-tree").args(RAW).args([
+            "--ignore-submodules=none",
+            from,
+            to,
+            "--",
+        ]))?
+        .into_iter()
+        .map(|it| (it.path.clone(), it))
+        .collect())
     }
 
     /// The files that differ between HEAD and a commit, and between HEAD and the work tree: a checkout of the commit
@@ -164,12 +175,15 @@ impl Repository {
     pub fn edited_before(&self, commit: &str) -> Result<Vec<PathBuf>> {
         let edited = self.uncommitted_paths()?;
         let top = self.work_tree()?;
-        let changes = self.changes("HEAD", commit)?.into_iter();
-        let overwritten = changes.filter(|(path, changed)| {
-            let is_new = changed.before.is_none() && urldb_files::is_there(&top.join(path));
-            is_new || edited.contains(path)
-        });
-        Ok(overwritten.map(|(path, _)| path).collect())
+        Ok(self
+            .changes("HEAD", commit)?
+            .into_iter()
+            .filter(|(path, changed)| {
+                let is_new = changed.before.is_none() && urldb_files::is_there(&top.join(path));
+                is_new || edited.contains(path)
+            })
+            .map(|(path, _)| path)
+            .collect())
     }
 
     fn uncommitted_paths(&self) -> Result<BTreeSet<PathBuf>> {
@@ -182,9 +196,11 @@ impl Repository {
     /// # Errors
     /// When git refuses, as it does if the commit does not contain HEAD, or an edited file would be overwritten.
     pub fn fast_forward(&self, commit: &str) -> Result<()> {
-        let mut git = self.user_command()?;
-        git.args(["merge", "--quiet", "--ff-only", "--no-autostash", commit]);
-        complete(&mut git, b"")
+        complete(
+            self.user_command()?
+                .args(["merge", "--quiet", "--ff-only", "--no-autostash", commit]),
+            b"",
+        )
     }
 }
 
@@ -192,9 +208,9 @@ impl Repository {
 fn clashes(path: &Path, changes: &TreeChanges) -> bool {
     let is_there = |change: &RawChange| change.after.is_some();
     let mut folders = path.ancestors().skip(1).filter_map(|it| changes.get(it));
-    let files = changes
+    let mut files = changes
         .range(path.to_owned()..)
-        .skip_while(|(other, _)| *other == path);
-    let mut files = files.take_while(|(other, _)| other.starts_with(path));
+        .skip_while(|(other, _)| *other == path)
+        .take_while(|(other, _)| other.starts_with(path));
     folders.any(is_there) || files.any(|(_, change)| is_there(change))
 }

@@ -48,30 +48,30 @@ pub(super) fn tree_id(lib: &git2::Repository, revision: &str) -> Option<Oid> {
 
 fn regular_files(lib: &git2::Repository, top: &Tree<'_>, folder: &Path) -> TreeFolder {
     let files = |tree: &Tree<'_>| {
-        let files = tree
-            .iter()
-            .filter(|entry| entry.filemode() & 0o170_000 == 0o100_000);
-        let named = files.map(|entry| {
-            (
-                paths::from_bytes(entry.name_bytes()).into(),
-                entry.id().to_string(),
-            )
-        });
-        named.collect()
+        tree.iter()
+            .filter(|entry| entry.filemode() & 0o170_000 == 0o100_000)
+            .map(|entry| {
+                (
+                    paths::from_bytes(entry.name_bytes()).into(),
+                    entry.id().to_string(),
+                )
+            })
+            .collect()
     };
     if folder.as_os_str().is_empty() {
         return files(top);
     }
     let entry = top.get_path(folder).ok();
-    let tree = entry.and_then(|entry| lib.find_tree(entry.id()).ok());
-    tree.as_ref().map_or_else(TreeFolder::new, files)
+    entry
+        .and_then(|entry| lib.find_tree(entry.id()).ok())
+        .as_ref()
+        .map_or_else(TreeFolder::new, files)
 }
 
 /// Reads `MODE TYPE ID\tPATH` of a regular file.
 pub(super) fn parse_entry(entry: &[u8]) -> Option<(OsString, String)> {
     let tab = entry.iter().position(|byte| *byte == b'\t')?;
-    let words = std::str::from_utf8(&entry[..tab]).ok()?;
-    let (mode, rest) = words.split_once(' ')?;
+    let (mode, rest) = std::str::from_utf8(&entry[..tab]).ok()?.split_once(' ')?;
     let (_, id) = rest.split_once(' ')?;
     let path = paths::from_bytes(&entry[tab + 1..]);
     let name = path.file_name()?;

@@ -37,8 +37,9 @@ pub struct UnmergedFile {
 impl UnmergedFile {
     /// Whether every version is a regular file.
     pub fn is_regular(&self) -> bool {
-        let stages = self.stages.iter().flatten();
-        stages
+        self.stages
+            .iter()
+            .flatten()
             .map(|stage| stage.mode)
             .all(|mode| mode & 0o170_000 == 0o100_000)
     }
@@ -98,19 +99,15 @@ impl Repository {
         if index.is_some_and(|index| !index.has_conflicts()) {
             return Ok(vec![]);
         }
-        let mut git = self.git();
-        git.env("GIT_LITERAL_PATHSPECS", "1")
-            .args(["ls-files", "--unmerged", "--full-name", "-z", "--"])
-            .arg(paths::pathspec(dir));
-        let listing = output(&mut git, b"")?;
+        let listing = self.ls_files(&["--unmerged", "--full-name"], &[dir])?;
         let mut files: BTreeMap<PathBuf, [Option<Stage>; 3]> = BTreeMap::new();
         for entry in listing.split(|byte| *byte == 0).filter(|it| !it.is_empty()) {
             let (path, number, stage) =
                 parse_stage(entry).context("`git ls-files` printed something unexpected")?;
             files.entry(path).or_default()[number] = Some(stage);
         }
-        let files = files.into_iter();
         Ok(files
+            .into_iter()
             .map(|(path, stages)| UnmergedFile { path, stages })
             .collect())
     }
@@ -142,10 +139,13 @@ impl Repository {
         if present.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let mut clean = self.git();
-        clean.args(["hash-object", "-w", "--stdin-paths"]);
-        let ids = line(output(&mut clean, &lines)?)?;
-        let ids: Vec<_> = ids.lines().map(str::to_owned).collect();
+        let ids: Vec<_> = line(output(
+            self.git().args(["hash-object", "-w", "--stdin-paths"]),
+            &lines,
+        )?)?
+        .lines()
+        .map(str::to_owned)
+        .collect();
         ensure!(
             ids.len() == present.len(),
             "`git hash-object` printed something unexpected"
@@ -173,8 +173,7 @@ impl Repository {
             }
             // Git leaves the side that has the file.
             Resolution::Removed => {
-                let mut stages = file.stages.iter().flatten();
-                if stages.any(|stage| stage.id == stored) {
+                if file.stages.iter().flatten().any(|stage| stage.id == stored) {
                     return Ok(true);
                 }
             }
@@ -212,8 +211,9 @@ impl Repository {
         };
         // Each entry is `ID\tPATH`.
         let path = paths::to_bytes(&file.path);
-        let mut entries = listing.split(|byte| *byte == 0);
-        !entries.any(|entry| entry.splitn(2, |byte| *byte == b'\t').nth(1) == Some(&path))
+        !listing
+            .split(|byte| *byte == 0)
+            .any(|entry| entry.splitn(2, |byte| *byte == b'\t').nth(1) == Some(&path))
     }
 
     /// The bytes of the three versions, as stored.
@@ -221,8 +221,8 @@ impl Repository {
         let read =
             |stage: &Option<Stage>| stage.as_ref().map(|it| self.read_blob(&it.id)).transpose();
         let [base, ours, theirs] = &file.stages;
-        let versions = read(base).and_then(|base| Ok([base, read(ours)?, read(theirs)?]));
-        versions
+        read(base)
+            .and_then(|base| Ok([base, read(ours)?, read(theirs)?]))
             .with_context(|| format!("cannot read the versions of {}", paths::shown(&file.path)))
     }
 
@@ -244,8 +244,12 @@ impl Repository {
                 }
                 Resolution::Removed => {
                     // Only the mode counts, and the length of the id.
-                    let id = file.stages.iter().flatten().next();
-                    let id = id.map_or_else(String::new, |stage| "0".repeat(stage.id.len()));
+                    let id = file
+                        .stages
+                        .iter()
+                        .flatten()
+                        .next()
+                        .map_or_else(String::new, |stage| "0".repeat(stage.id.len()));
                     lines.extend(entry(0, &id));
                 }
                 Resolution::Conflict(bytes) => {
@@ -256,9 +260,9 @@ impl Repository {
         self.write_work_tree(&written)?;
         for (file, resolution) in resolutions {
             if *resolution == Resolution::Removed {
-                let removed = self.safe_path(&file.path);
-                let removed = removed.and_then(|path| Ok(urldb_files::remove(&path)?));
-                removed.with_context(|| format!("cannot remove {}", paths::shown(&file.path)))?;
+                self.safe_path(&file.path)
+                    .and_then(|path| Ok(urldb_files::remove(&path)?))
+                    .with_context(|| format!("cannot remove {}", paths::shown(&file.path)))?;
             }
         }
         if lines.is_empty() {
@@ -299,12 +303,13 @@ impl Repository {
         self.update_index(&index, &lines.collect::<Vec<_>>().concat())?;
         let mut prefix = OsString::from("--prefix=");
         prefix.push(copies.join(""));
-        let mut smudge = self.git();
-        smudge
-            .env("GIT_INDEX_FILE", &index)
-            .args(["checkout-index", "--all", "--quiet"])
-            .arg(prefix);
-        complete(&mut smudge, b"")?;
+        complete(
+            self.git()
+                .env("GIT_INDEX_FILE", &index)
+                .args(["checkout-index", "--all", "--quiet"])
+                .arg(prefix),
+            b"",
+        )?;
         for (path, _) in files {
             let write = || {
                 let bytes = urldb_files::read(&copies.join(path), limits::LEDGER)?;
@@ -324,8 +329,7 @@ impl Repository {
     /// # Errors
     /// If the file is no regular file, or a link leads out of the work tree on the way to it.
     fn safe_path(&self, path: &Path) -> Result<PathBuf> {
-        let top = self.work_tree()?;
-        let file = top.join(path);
+        let file = self.work_tree()?.join(path);
         if urldb_files::is_there(&file) && !urldb_files::is_file_itself(&file) {
             bail!("it is no regular file");
         }
@@ -359,8 +363,7 @@ fn quoted(path: &Path) -> Vec<u8> {
 /// Reads `MODE ID STAGE\tPATH`; the number of the stage counts from 0.
 fn parse_stage(entry: &[u8]) -> Option<(PathBuf, usize, Stage)> {
     let tab = entry.iter().position(|byte| *byte == b'\t')?;
-    let text = std::str::from_utf8(&entry[..tab]).ok()?;
-    let mut words = text.split(' ');
+    let mut words = std::str::from_utf8(&entry[..tab]).ok()?.split(' ');
     let mode = u32::from_str_radix(words.next()?, 8).ok()?;
     let id = words.next()?.to_owned();
     let number = words.next()?.parse::<usize>().ok()?.checked_sub(1)?;
@@ -408,14 +411,16 @@ pub fn text_merge(
 
 /// The text with bare marker lines: labels differ between the commands of git.
 fn without_labels(bytes: &[u8]) -> Vec<u8> {
-    let lines = bytes.split_inclusive(|byte| *byte == b'\n');
-    let bare = lines.map(|line| match line {
-        [first @ (b'<' | b'|' | b'>'), ..]
-            if line.len() > 7 && line[..7].iter().all(|it| it == first) =>
-        {
-            &line[..7]
-        }
-        _ => line,
-    });
-    bare.collect::<Vec<_>>().concat()
+    bytes
+        .split_inclusive(|byte| *byte == b'\n')
+        .map(|line| match line {
+            [first @ (b'<' | b'|' | b'>'), ..]
+                if line.len() > 7 && line[..7].iter().all(|it| it == first) =>
+            {
+                &line[..7]
+            }
+            _ => line,
+        })
+        .collect::<Vec<_>>()
+        .concat()
 }

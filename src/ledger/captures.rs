@@ -6,16 +6,12 @@
 //! them files of similar sizes. Of a name, it looks at the last sixteen characters, above all at the
 //! last ones. So the name of the file ends with a part that depends on the domain.
 
-use anyhow::Context;
 use urldb_files::{Root, RootFile};
-use urldb_format::Mapping;
 
 use super::documents::has_contents;
 use super::entry::Entry;
 use super::names::name_of;
 use super::origins::KnownOrigin;
-use super::pages::Pages;
-use super::spool::Spool;
 
 /// The folder of the files.
 pub fn folder(ledger: &Root) -> Root {
@@ -26,23 +22,7 @@ pub(super) fn file_of(ledger: &Root, domain: &str) -> RootFile {
     folder(ledger).file(name_of(domain))
 }
 
-/// Writes the file of a domain, or removes it if there is no content.
-pub(super) fn save(
-    ledger: &Root,
-    domain: &str,
-    pages: &Pages,
-    spool: &mut Spool,
-) -> anyhow::Result<()> {
-    let file = file_of(ledger, domain);
-    if pages.have_content() {
-        return pages.write(&file, &Mapping::new(), spool, |[_, contents]| contents);
-    }
-    let removed = file.remove();
-    removed.with_context(|| format!("cannot remove {file}"))?;
-    Ok(())
-}
-
-/// Whether [`save`] wrote this file.
+/// Whether [`Ledger::save`](super::Ledger::save) wrote this file.
 pub(super) fn is_ours(file: &RootFile) -> bool {
     let is_named = file.name().extension().is_some_and(|it| it == "yaml");
     is_named && has_contents(file).unwrap_or(false)

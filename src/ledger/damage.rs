@@ -26,17 +26,20 @@ pub fn damaged(
     ledger: &Root,
     committed: impl Fn(&RootFile) -> Option<Vec<u8>>,
 ) -> Vec<DamagedFile> {
-    let files = FOLDERS.iter().flat_map(|folder| {
-        let files = ledger.folder(folder).files().unwrap_or_default();
-        let named = |file: RootFile| (Path::new(folder).join(file.name()), file);
-        files.into_iter().map(named)
-    });
-    let damaged = files.filter(|(_, file)| file.is_file());
-    let damaged = damaged.filter_map(|(name, file)| {
-        let checked = check_file(&name, &file, || committed(&file));
-        checked.err().map(|why| DamagedFile { file, why })
-    });
-    damaged.collect()
+    FOLDERS
+        .iter()
+        .flat_map(|folder| {
+            let files = ledger.folder(folder).files().unwrap_or_default();
+            let named = |file: RootFile| (Path::new(folder).join(file.name()), file);
+            files.into_iter().map(named)
+        })
+        .filter(|(_, file)| file.is_file())
+        .filter_map(|(name, file)| {
+            check_file(&name, &file, || committed(&file))
+                .err()
+                .map(|why| DamagedFile { file, why })
+        })
+        .collect()
 }
 
 /// Checks a file that has the path `name` in the folder of the ledger. `committed` reads the content that the last
@@ -95,8 +98,11 @@ fn check_message(source: impl Read) -> Result<()> {
 fn check_incident(name: &Path, mut source: impl Read) -> Result<()> {
     let mut text = String::new();
     source.read_to_string(&mut text)?;
-    let name = name.file_name().map(Path::new);
-    match name.and_then(incidents::id_of_name) {
+    match name
+        .file_name()
+        .map(Path::new)
+        .and_then(incidents::id_of_name)
+    {
         Some(id) => incidents::parse(id, &text).map(drop),
         None => Ok(()),
     }

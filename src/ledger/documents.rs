@@ -4,33 +4,13 @@ use std::io::{self, Read};
 
 use anyhow::Context;
 use urldb_files::RootFile;
-use urldb_format::{Document, Mapping, Value, read_documents, read_documents_from};
+use urldb_format::{Document, Mapping, Value, read_documents_from};
 use urldb_protocol::CertificateDates;
 use urldb_verdict::JobKey;
 
 use super::entry::{self, Content, Entry, SCHEMA, key_of};
 use super::incidents;
 use crate::limits;
-
-/// The entries in the texts of a page.
-pub(super) fn of_texts(
-    domain: &str,
-    statuses: &str,
-    contents: &str,
-) -> anyhow::Result<Vec<(JobKey, Entry)>> {
-    let contents = parse(contents)?.into_iter();
-    let mut contents = contents
-        .map(|document| content(domain, &document))
-        .peekable();
-    let mut entries = vec![];
-    for document in parse(statuses)? {
-        let (key, mut entry) = status(domain, &document)?;
-        let own = contents.next_if(|next| next.as_ref().map_or(true, |(of, _)| *of == key));
-        entry.content = own.transpose()?.map(|(_, content)| content);
-        entries.push((key, entry));
-    }
-    Ok(entries)
-}
 
 /// Whether this is a file of statuses of a domain, with anything in it.
 ///
@@ -77,11 +57,12 @@ pub(super) fn documents(
 /// The documents of a stream.
 pub(super) fn documents_in<R: Read>(source: R) -> impl Iterator<Item = anyhow::Result<Document>> {
     read_documents_from(source, &SCHEMA).flat_map(|part| {
-        let read = part.map_err(anyhow::Error::from);
-        let read = read.and_then(|(documents, findings)| match findings.first() {
-            Some(finding) => anyhow::bail!("line {}: {}", finding.line, finding.message),
-            None => Ok(documents),
-        });
+        let read =
+            part.map_err(anyhow::Error::from)
+                .and_then(|(documents, findings)| match findings.first() {
+                    Some(finding) => anyhow::bail!("line {}: {}", finding.line, finding.message),
+                    None => Ok(documents),
+                });
         let (documents, error) = match read {
             Ok(documents) => (documents, None),
             Err(error) => (vec![], Some(Err(error))),
@@ -90,19 +71,13 @@ pub(super) fn documents_in<R: Read>(source: R) -> impl Iterator<Item = anyhow::R
     })
 }
 
-fn parse(text: &str) -> anyhow::Result<Vec<Document>> {
-    let (documents, findings) = read_documents(text, &SCHEMA);
-    if let Some(finding) = findings.first() {
-        anyhow::bail!("line {}: {}", finding.line, finding.message);
-    }
-    Ok(documents)
-}
-
 /// The certificate of a domain.
 pub(super) fn parse_head(head: &Mapping) -> anyhow::Result<Option<CertificateDates>> {
     let certificate = head.get("certificate").and_then(Value::as_map);
-    let certificate = certificate.map(entry::certificate).transpose();
-    certificate.context("`certificate`")
+    certificate
+        .map(entry::certificate)
+        .transpose()
+        .context("`certificate`")
 }
 
 /// The entry of a document of the file of statuses, without content.
@@ -129,6 +104,7 @@ mod tests {
     use urldb_verdict::incident::{Mark, RunResult};
     use urldb_verdict::{Doubt, Pending, UrlStatus};
 
+    use super::super::entries::Entries;
     use super::super::entry::{BadResponse, Capture};
     use super::*;
 
@@ -208,14 +184,20 @@ mod tests {
                 added: times[5],
                 updated: times[6],
                 breaks: vec![needed(8), needed(9)],
-                intermittent: present[0].then_some(mark),
+                flapping: present[0].then_some(mark),
                 incident: text(10),
                 has_text_of_challenge: present[3],
             };
             let content = entry.content.as_ref().unwrap().to_mapping(&key).unwrap();
             let [statuses, contents] = [entry.to_mapping(&key), content].map(|it| write_documents(&[it]));
-            let read = of_texts("a.example", &statuses, &contents).unwrap();
-            prop_assert_eq!(read, [(key, entry)], "{}{}", statuses, contents);
+            let document = |text: &str| documents_in(text.as_bytes()).next().unwrap().unwrap();
+            let (read_key, mut read) = status("a.example", &document(&statuses)).unwrap();
+            let (content_key, content) = super::content("a.example", &document(&contents)).unwrap();
+            read.content = Some(content);
+            prop_assert_eq!([&read_key, &content_key], [&key; 2], "{}{}", statuses, contents);
+            let mut in_memory = Entries::new("a.example");
+            in_memory.set(&key, &entry).unwrap();
+            prop_assert_eq!([Some(read), in_memory.get(&key)], [Some(entry.clone()), Some(entry)], "{}{}", statuses, contents);
         }
     }
 }

@@ -25,7 +25,7 @@ pub(super) const SCHEMA: Schema = Schema {
 };
 
 /// The memory of one job.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// State, reason and pending doubt.
     pub url_status: UrlStatus,
@@ -39,8 +39,8 @@ pub struct Entry {
     pub updated: Timestamp,
     /// The ids of the last runs in which the URL broke, oldest first.
     pub breaks: Vec<String>,
-    /// The mark of a URL that comes and goes.
-    pub intermittent: Option<Mark>,
+    /// The mark of a flapping URL.
+    pub flapping: Option<Mark>,
     /// The id of the open incident that affects the URL.
     pub incident: Option<String>,
     /// Whether the promised bytes, when they were last seen, had a text by which a challenge is recognized.
@@ -68,7 +68,7 @@ pub struct Content {
     pub digest: String,
     /// The strongest digest that the record promised, as `sha512:` and lower-case hex, if the record promises
     /// more than a SHA-256 and the content has each of its digests.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub fits: Option<String>,
     /// `ETag` of its response.
     pub etag: Option<String>,
@@ -80,7 +80,7 @@ pub struct Content {
     pub capture: Option<Capture>,
     /// When a run found that the archive no longer has the file of the capture. The next capture of the content ends
     /// this.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub lost: Option<Timestamp>,
 }
 
@@ -112,8 +112,8 @@ impl Entry {
         let mut mapping = identity(key);
         put_time(&mut mapping, "added", Some(self.added));
         put_time(&mut mapping, "updated", Some(self.updated));
-        if let Some(mark) = &self.intermittent {
-            mapping.insert("intermittent", mark_mapping(mark));
+        if let Some(mark) = &self.flapping {
+            mapping.insert("flapping", mark_mapping(mark));
         }
         put(&mut mapping, "incident", self.incident.as_deref());
         if !self.breaks.is_empty() {
@@ -162,7 +162,7 @@ impl Entry {
             Some(Value::List(runs)) => runs.iter(),
             _ => [].iter(),
         };
-        let mark = mapping.get("intermittent").and_then(Value::as_map);
+        let mark = mapping.get("flapping").and_then(Value::as_map);
         let entry = Self {
             url_status,
             content: None,
@@ -172,7 +172,7 @@ impl Entry {
             breaks: breaks
                 .filter_map(|run| run.as_text().map(str::to_owned))
                 .collect(),
-            intermittent: mark.map(mark_of).transpose()?,
+            flapping: mark.map(mark_of).transpose()?,
             incident: text(mapping, "incident"),
             has_text_of_challenge: mapping.get(TEXT_OF_CHALLENGE) == Some(&Value::Bool(true)),
         };
@@ -321,8 +321,9 @@ fn mark_of(mapping: &Mapping) -> anyhow::Result<Mark> {
 /// The results of runs, a letter each; a letter of a newer program is no result.
 fn recent(letters: &str) -> Vec<Option<RunResult>> {
     let result = |known| {
-        let mut all = RunResult::ALL.into_iter();
-        all.find(|result| letter(Some(*result)) == known)
+        RunResult::ALL
+            .into_iter()
+            .find(|result| letter(Some(*result)) == known)
     };
     letters.chars().map(result).collect()
 }

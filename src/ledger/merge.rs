@@ -55,16 +55,20 @@ pub fn merge(versions: Versions) -> Result<Option<Vec<u8>>, UnreadableVersion> {
             Some(_) => (ours, versions.ours),
             None => (theirs, versions.theirs),
         };
-        let bytes = bytes.filter(|_| changed != base);
-        return Ok(bytes.map(<[u8]>::to_vec));
+        return Ok(bytes.filter(|_| changed != base).map(<[u8]>::to_vec));
     }
-    let keys = base.keys().chain(ours.keys()).chain(theirs.keys());
-    let keys: std::collections::BTreeSet<_> = keys.collect();
-    let merged = keys.into_iter().filter_map(|key| {
-        let is_entry = key.0.iter().any(Option::is_some);
-        merge_document([base.get(key), ours.get(key), theirs.get(key)], is_entry)
-    });
-    let merged: Vec<Mapping> = merged.collect();
+    let keys: std::collections::BTreeSet<_> = base
+        .keys()
+        .chain(ours.keys())
+        .chain(theirs.keys())
+        .collect();
+    let merged: Vec<Mapping> = keys
+        .into_iter()
+        .filter_map(|key| {
+            let is_entry = key.0.iter().any(Option::is_some);
+            merge_document([base.get(key), ours.get(key), theirs.get(key)], is_entry)
+        })
+        .collect();
     Ok(Some(write_documents(&merged).into_bytes()))
 }
 
@@ -74,18 +78,22 @@ pub fn merge_history(versions: Versions) -> Option<Vec<u8>> {
         return bytes.map(<[u8]>::to_vec);
     }
     let lines = |bytes: Option<&[u8]>| -> Vec<Vec<u8>> {
-        let lines = bytes.unwrap_or_default().split(|byte| *byte == b'\n');
-        let lines = lines.filter(|line| !line.is_empty());
-        lines.map(<[u8]>::to_vec).collect()
+        bytes
+            .unwrap_or_default()
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty())
+            .map(<[u8]>::to_vec)
+            .collect()
     };
     let base = lines(versions.base);
     let mut added = [versions.ours, versions.theirs].map(|side| without(lines(side), &base));
     added.sort();
     let [first, second] = added;
     let second = without(second, &first);
-    let merged = base.into_iter().chain(first).chain(second);
     Some(
-        merged
+        base.into_iter()
+            .chain(first)
+            .chain(second)
             .flat_map(|line| [line, vec![b'\n']].concat())
             .collect(),
     )
@@ -120,13 +128,15 @@ fn read(bytes: Option<&[u8]>, name: &'static str) -> Result<Documents, Unreadabl
         return Err(unreadable(finding.line, &finding.message));
     }
     let mut repeats: BTreeMap<Identity, usize> = BTreeMap::new();
-    let keyed = documents.into_iter().map(|document| {
-        let identity = IDENTITY.map(|key| text_of(&document.mapping, key));
-        let repeat = repeats.entry(identity.clone()).or_default();
-        *repeat += 1;
-        ((identity, *repeat), document.mapping)
-    });
-    Ok(keyed.collect())
+    Ok(documents
+        .into_iter()
+        .map(|document| {
+            let identity = IDENTITY.map(|key| text_of(&document.mapping, key));
+            let repeat = repeats.entry(identity.clone()).or_default();
+            *repeat += 1;
+            ((identity, *repeat), document.mapping)
+        })
+        .collect())
 }
 
 fn merge_document([base, ours, theirs]: [Option<&Mapping>; 3], is_entry: bool) -> Option<Mapping> {
@@ -165,10 +175,15 @@ fn merge_document([base, ours, theirs]: [Option<&Mapping>; 3], is_entry: bool) -
 fn compare(a: &Mapping, b: &Mapping) -> Ordering {
     let last = |mapping: &Mapping| {
         let times = ["since", "pending-since", "opened", "closed", "lost"];
-        let captured = mapping.get("capture").and_then(Value::as_map);
-        let captured = captured.and_then(|capture| moment(capture, "date"));
-        let times = times.iter().map(|key| moment(mapping, key));
-        times.chain([captured]).max()
+        let captured = mapping
+            .get("capture")
+            .and_then(Value::as_map)
+            .and_then(|capture| moment(capture, "date"));
+        times
+            .iter()
+            .map(|key| moment(mapping, key))
+            .chain([captured])
+            .max()
     };
     let updated = (moment(a, "updated"), moment(b, "updated"));
     let by_update = if let (Some(a), Some(b)) = updated {

@@ -132,11 +132,14 @@ fn read_file(file: &RootFile) -> anyhow::Result<KnownOrigins> {
             finding.message
         );
     }
-    let known = documents.iter().skip(1).map(|document| {
-        let known = KnownOrigin::from_mapping(&document.mapping);
-        known.with_context(|| format!("cannot use {file}: line {}", document.start_line))
-    });
-    known.collect()
+    documents
+        .iter()
+        .skip(1)
+        .map(|document| {
+            KnownOrigin::from_mapping(&document.mapping)
+                .with_context(|| format!("cannot use {file}: line {}", document.start_line))
+        })
+        .collect()
 }
 
 /// Writes the file of a domain, or removes it if there is no record.
@@ -149,11 +152,13 @@ pub(super) fn save(ledger: &Root, domain: &str, known: &KnownOrigins) -> anyhow:
             .with_context(|| format!("cannot remove {file}"));
     }
     let documents = known.iter().map(|(uri, known)| known.to_mapping(uri));
-    let all = std::iter::once(Ok(Mapping::new())).chain(documents);
-    let all = all.collect::<anyhow::Result<Vec<Mapping>>>()?;
-    let made = file.root().make();
-    let written = made.and_then(|()| file.replace(write_documents(&all).as_bytes()));
-    written.with_context(|| format!("cannot write {file}"))
+    let all = std::iter::once(Ok(Mapping::new()))
+        .chain(documents)
+        .collect::<anyhow::Result<Vec<Mapping>>>()?;
+    file.root()
+        .make()
+        .and_then(|()| file.replace(write_documents(&all).as_bytes()))
+        .with_context(|| format!("cannot write {file}"))
 }
 
 /// Removes the records that were in these archive files. Returns whether there were any.

@@ -49,8 +49,11 @@ impl KnownCaptures {
         let content = self.content.as_ref();
         let capture = content.and_then(|content| content.capture.as_ref());
         let bad = self.bad_response.as_ref();
-        let files = capture.map(|capture| &capture.file).into_iter();
-        files.chain(bad.map(|bad| &bad.file)).map(String::as_str)
+        capture
+            .map(|capture| &capture.file)
+            .into_iter()
+            .chain(bad.map(|bad| &bad.file))
+            .map(String::as_str)
     }
 
     /// The captures of an entry; none without an entry.

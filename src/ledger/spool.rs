@@ -1,101 +1,74 @@
-//! Entries that are not in memory, in a temporary file beside the ledger.
+//! Changed entries of closed domains, as texts in a temporary file beside the ledger.
 //!
 //! The file has no name, so that it ends with the process, and a killed run leaves nothing.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
 
 use anyhow::Context;
 use urldb_files::Root;
 
-/// Texts of pages, one after another.
+use super::documents::documents_in;
+use super::entries::{Entries, EntryFile};
+
+/// The temporary file, which is made for the first domain.
 #[derive(Debug)]
 pub(super) struct Spool {
     folder: Root,
-    file: SpoolFile,
+    file: Option<File>,
 }
 
-#[derive(Debug)]
-enum SpoolFile {
-    New,
-    Open { file: File, end: u64 },
-    Unusable,
-}
-
-/// The offset and the lengths of the texts of a page.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct SpooledPage {
-    offset: u64,
-    /// Length of the text of statuses, in bytes.
-    statuses: usize,
-    /// Length of the text of captures.
-    contents: usize,
-}
-
-impl SpooledPage {
-    /// Whether an entry of the page has content.
-    pub(super) fn has_content(self) -> bool {
-        self.contents > 0
-    }
-}
+/// The bytes of the statuses of a domain, and those of its captures.
+pub(super) type SpooledEntries = [Range<u64>; 2];
 
 impl Spool {
     /// A spool for the ledger in this folder.
     pub(super) fn new(folder: &Root) -> Self {
         Self {
             folder: folder.clone(),
-            file: SpoolFile::New,
+            file: None,
         }
     }
 
-    /// Adds the texts of a page; `None` if they cannot be written.
-    pub(super) fn add(&mut self, statuses: &str, contents: &str) -> Option<SpooledPage> {
-        let added = self.try_add(statuses, contents);
-        if added.is_err() && matches!(self.file, SpoolFile::New) {
-            self.file = SpoolFile::Unusable;
-        }
-        added.ok()
-    }
-
-    fn try_add(&mut self, statuses: &str, contents: &str) -> io::Result<SpooledPage> {
-        if matches!(self.file, SpoolFile::New) {
-            let file = self.folder.unnamed_file()?;
-            self.file = SpoolFile::Open { file, end: 0 };
-        }
-        let SpoolFile::Open { file, end } = &mut self.file else {
-            return Err(io::ErrorKind::Other.into());
+    /// Adds the entries of a domain.
+    ///
+    /// # Errors
+    /// When the temporary file cannot be written.
+    pub(super) fn add(&mut self, entries: &Entries) -> anyhow::Result<SpooledEntries> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(self.folder.unnamed_file()?),
         };
-        let offset = *end;
-        // After a failure, the next texts come in the place of these.
-        file.seek(SeekFrom::Start(offset))?;
-        file.write_all(statuses.as_bytes())?;
-        file.write_all(contents.as_bytes())?;
-        *end = file.stream_position()?;
-        Ok(SpooledPage {
-            offset,
-            statuses: statuses.len(),
-            contents: contents.len(),
-        })
+        let start = file.seek(SeekFrom::End(0))?;
+        entries.write(EntryFile::Statuses, file)?;
+        let middle = file.stream_position()?;
+        entries.write(EntryFile::Captures, file)?;
+        Ok([start..middle, middle..file.stream_position()?])
     }
 
-    /// The text of statuses, and that of captures.
+    /// The entries of a domain.
     ///
     /// # Errors
     /// When the temporary file cannot be read.
-    pub(super) fn read(&mut self, of: SpooledPage) -> anyhow::Result<[String; 2]> {
-        let SpoolFile::Open { file, .. } = &mut self.file else {
-            anyhow::bail!("the ledger has no temporary file");
+    pub(super) fn read(&self, domain: &str, parts: &SpooledEntries) -> anyhow::Result<Entries> {
+        let mut entries = Entries::new(domain);
+        let [statuses, contents] = parts;
+        let mut read = || {
+            entries.read_statuses(documents_in(self.part(statuses)?))?;
+            entries.read_contents(documents_in(self.part(contents)?))
         };
-        let mut read = || -> io::Result<[String; 2]> {
-            file.seek(SeekFrom::Start(of.offset))?;
-            Ok([read_text(file, of.statuses)?, read_text(file, of.contents)?])
-        };
-        read().context("cannot read the ledger's temporary file")
+        read().context("cannot read the ledger's temporary file")?;
+        Ok(entries)
     }
-}
 
-fn read_text(file: &mut File, length: usize) -> io::Result<String> {
-    let mut bytes = vec![0; length];
-    file.read_exact(&mut bytes)?;
-    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    /// The text of a part.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub(super) fn part(&self, part: &Range<u64>) -> io::Result<impl Read> {
+        let mut file = self.file.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        file.seek(SeekFrom::Start(part.start))?;
+        Ok(file.take(part.end - part.start))
+    }
 }

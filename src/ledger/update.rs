@@ -26,13 +26,13 @@ pub struct StatusUpdate<'a> {
     pub entry: Option<Entry>,
     /// The status after the run.
     pub status: UrlStatus,
-    /// The change of the believed state, if there was one.
+    /// The change of the confirmed state, if there was one.
     pub transition: Option<Transition>,
     /// The result of the run; absent if it learned nothing about the URL.
     pub result: Option<RunResult>,
     /// The ids of the last runs in which the URL broke, oldest first.
     pub breaks: Vec<String>,
-    /// The mark of a URL that comes and goes.
+    /// The mark of a flapping URL.
     pub mark: Option<Mark>,
     /// Whether an open incident affects the URL, although this run may not have asked it.
     pub is_affected: bool,
@@ -61,12 +61,15 @@ pub fn update<'a>(
     let was_good = before.is_some_and(|entry| entry.url_status.is_untroubled());
     let breaks = before.map_or_else(Vec::new, |entry| entry.breaks.clone());
     let breaks = breaks_after(breaks, was_good, result, run.id);
-    let mark = before.and_then(|entry| entry.intermittent.clone());
+    let mark = before.and_then(|entry| entry.flapping.clone());
     let mark = mark.map(|mark| mark.after(result, run.started));
     let content = content_after(before, archived.captures.content.clone(), result);
     // The ledger of a URL that is as promised has no error page.
-    let bad_response = archived.captures.bad_response.clone();
-    let bad_response = bad_response.filter(|_| verdict.state() != State::Ok);
+    let bad_response = archived
+        .captures
+        .bad_response
+        .clone()
+        .filter(|_| verdict.state() != State::Ok);
     let is_seen = content.is_some()
         || bad_response.is_some()
         || verdict.state() != State::Inconclusive
@@ -80,7 +83,7 @@ pub fn update<'a>(
         added: before.map_or(*at, |entry| entry.added),
         updated: before.map_or(*at, |entry| entry.updated),
         breaks: breaks.clone(),
-        intermittent: mark.clone(),
+        flapping: mark.clone(),
         // A URL gets the id of a new incident once all URLs are recorded.
         incident: before
             .and_then(|entry| entry.incident.clone())
@@ -108,9 +111,11 @@ fn content_after(
     archived: Option<Content>,
     result: Option<RunResult>,
 ) -> Option<Content> {
-    let known = before.and_then(|entry| entry.content.as_ref());
-    let lost = known.filter(|content| content.lost.is_some() && result.is_none());
-    lost.cloned().or(archived)
+    before
+        .and_then(|entry| entry.content.as_ref())
+        .filter(|content| content.lost.is_some() && result.is_none())
+        .cloned()
+        .or(archived)
 }
 
 impl StatusUpdate<'_> {
@@ -160,8 +165,11 @@ impl StatusUpdate<'_> {
         let bad = entry.and_then(|entry| entry.bad_response.as_ref());
         let known = self.before.and_then(|entry| entry.bad_response.as_ref());
         let bad = bad.filter(|bad| known != Some(*bad));
-        let files = capture.map(|capture| &capture.file).into_iter();
-        files.chain(bad.map(|bad| &bad.file)).map(String::as_str)
+        capture
+            .map(|capture| &capture.file)
+            .into_iter()
+            .chain(bad.map(|bad| &bad.file))
+            .map(String::as_str)
     }
 }
 
@@ -278,7 +286,7 @@ mod tests {
             added: at(1),
             updated: at(2),
             breaks: vec![],
-            intermittent: None,
+            flapping: None,
             incident: Some("1f".to_owned()),
             has_text_of_challenge: false,
         }
@@ -417,11 +425,11 @@ mod tests {
             let entry = update(Some(&before), &record, false, run, &options)
                 .entry
                 .unwrap();
-            (entry.breaks.join(" "), entry.intermittent)
+            (entry.breaks.join(" "), entry.flapping)
         };
         let known = |pending, mark| Entry {
             breaks: vec!["one".to_owned()],
-            intermittent: mark,
+            flapping: mark,
             ..entry(State::Ok, pending)
         };
         let failing = State::Unreachable;

@@ -1,7 +1,7 @@
 //! The URLs, hosts and states that each section of urldb.toml is for. Pure.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use urldb_verdict::incident::{Member, MemberKey, Reader, time_of, view};
 
 use super::audience_urls::AudienceUrls;
 use super::intervals::TOLERANCE;
-use crate::config::{Audience, Config, DomainPattern, NotifierKind, Occasion, Owners};
-use crate::ledger::{Filter, IncidentFile, is_known};
+use crate::config::{Audience, Config, NotifierKind, Occasion, Owners};
+use crate::ledger::{IncidentFile, is_known};
 
 /// The sections of urldb.toml that say who is told of which URLs.
 #[derive(Debug, Clone, Default)]
@@ -31,8 +31,6 @@ pub(super) struct Section<'a> {
     pub(super) name: &'a str,
     pub(super) audience: &'a Audience,
     pub(super) routing: &'a Routing,
-    /// Whether each incident has a place of its own, such as an issue, which ends with it.
-    pub(super) keeps_threads: bool,
 }
 
 /// The facts about the record of a URL that decide who is told of it.
@@ -66,22 +64,22 @@ pub(super) enum Exclusion<'a> {
     Other(&'a str),
     /// It is not broken for the time of `after` before this time.
     Early(Timestamp),
-    /// Somebody acknowledged it, or it began to come and go, before that time.
+    /// Somebody acknowledged it, or it began to flap, before that time.
     Known,
 }
 
 impl<'a> Section<'a> {
     /// The URLs of the section in an incident; `None` if its thread does not begin in one of `states`.
     pub(super) fn route_of(self, file: &IncidentFile) -> Option<Route<'a>> {
-        let route = self.routing.route(self.audience);
-        route.of_incident(self.name, file)
+        self.routing
+            .route(self.audience)
+            .of_incident(self.name, file)
     }
 }
 
 impl Routing {
     pub(super) fn new(config: &Config) -> Self {
-        let sections = config.notifiers.iter();
-        let sections = sections.filter(|(_, notify)| {
+        let sections = config.notifiers.iter().filter(|(_, notify)| {
             !matches!(notify.kind, NotifierKind::Html(_)) && notify.audience.after.is_none()
         });
         Self {
@@ -120,8 +118,10 @@ impl Routing {
 
     /// The URLs of a section.
     pub(super) fn route<'a>(&'a self, audience: &'a Audience) -> Route<'a> {
-        let others = self.sections.iter();
-        let others = others.filter(|(_, other)| audience.is_rest && !other.is_rest);
+        let others = self
+            .sections
+            .iter()
+            .filter(|(_, other)| audience.is_rest && !other.is_rest);
         Route {
             audience,
             owners: &self.owners,
@@ -131,19 +131,6 @@ impl Routing {
         }
     }
 
-    /// The section with this filter, among the sections to which it left URLs.
-    pub(super) fn of_filter(&self, filter: &Filter) -> (Audience, Self) {
-        let others = filter.except.iter().enumerate();
-        let routing = Self {
-            owners: self.owners.clone(),
-            sections: others
-                .map(|(number, other)| (number.to_string(), audience_of(other)))
-                .collect(),
-            counted: BTreeMap::new(),
-        };
-        (audience_of(filter), routing)
-    }
-
     /// Whether there is a section for people that is not of `after`.
     pub(super) fn has_sections(&self) -> bool {
         !self.sections.is_empty()
@@ -151,9 +138,10 @@ impl Routing {
 
     /// The routes of the sections that tell people of broken URLs, by name.
     pub(super) fn telling(&self) -> impl Iterator<Item = (&str, Route<'_>)> {
-        let sections = self.sections.iter();
-        let telling = sections.filter(|(_, audience)| audience.tells_breaks());
-        telling.map(|(name, audience)| (name.as_str(), self.route(audience)))
+        self.sections
+            .iter()
+            .filter(|(_, audience)| audience.tells_breaks())
+            .map(|(name, audience)| (name.as_str(), self.route(audience)))
     }
 }
 
@@ -208,29 +196,9 @@ impl Route<'_> {
 
     /// Whether other sections get URLs that this one would get without `else`.
     pub(super) fn leaves_urls(&self) -> bool {
-        let mut others = self.others.iter();
-        others.any(|(_, other)| other.audience.tells_breaks())
-    }
-
-    /// The URLs of the route, as the ledger stores them.
-    pub(super) fn filter(&self) -> Filter {
-        let Audience {
-            domains,
-            categories,
-            owners,
-            after,
-            ..
-        } = self.audience;
-        let domains = domains.iter().map(|pattern| pattern.as_str().to_owned());
-        let others = self.others.iter();
-        let others = others.filter(|(_, other)| other.audience.tells_breaks());
-        Filter {
-            domains: sorted(domains),
-            categories: sorted(categories.iter().cloned()),
-            owners: sorted(owners.iter().cloned()),
-            after: after.map(|after| after.as_secs().to_string()),
-            except: sorted(others.map(|(_, other)| other.filter())),
-        }
+        self.others
+            .iter()
+            .any(|(_, other)| other.audience.tells_breaks())
     }
 
     /// The same route for the URLs of an incident: a section that does not tell of it, since its thread does
@@ -243,45 +211,36 @@ impl Route<'_> {
             .collect();
         let begins = || {
             let reader = Reader {
-                takes: &|key, member, _| self.has_record(&self.record_of(key, member)),
+                known: 0,
+                takes: &|key, member| self.has_member(key, member),
                 takes_notice: &|notice| self.has_notice(notice),
                 sees_muted: false,
-                ..Reader::of_all(0)
             };
-            let incident = view(&file.log, &reader);
-            incident.is_none_or(|incident| self.has_state_of(&incident))
+            view(&file.log, &reader)
+                .is_none_or(|it| it.is_about_nothing() || self.has_state_of(&it))
         };
         let has_all = self.audience.states.is_empty() || file.notified.contains_key(name);
         (has_all || begins()).then_some(self)
     }
 
-    /// Whether the audience has a URL of an incident now, or had it at any time until the given one.
-    pub(super) fn has_member(
-        &self,
-        member: (&MemberKey, &Member),
-        until: Option<Timestamp>,
-        now: Timestamp,
-    ) -> bool {
-        self.exclusion_of_member(member, until, now).is_none()
+    /// Whether the audience has a URL of an incident.
+    pub(super) fn has_member(&self, key: &MemberKey, member: &Member) -> bool {
+        self.has_record(&self.record_of(key, member))
     }
 
-    /// The reason why the audience does not have a URL of an incident now, or had it at no time until the given
-    /// one. With `after`, it has only a URL that had been broken for so long, unless somebody had acknowledged it
-    /// before.
-    pub(super) fn exclusion_of_member(
-        &self,
-        (key, member): (&MemberKey, &Member),
-        until: Option<Timestamp>,
-        now: Timestamp,
-    ) -> Option<Exclusion<'_>> {
-        // Whether a section with `states` told of the incident by then is not known.
-        let counts = |other: &Self| until.is_none() || other.audience.states.is_empty();
-        let excluded = self.exclusion(&self.record_of(key, member), counts);
-        excluded.or_else(|| {
-            let after = self.audience.after?;
-            let is_due = is_due(member, after, until.unwrap_or(now), now);
-            (!is_due).then(|| early(member, after, now))
-        })
+    /// Whether `after` holds back the first card of an incident: no URL has been broken for so long, unless somebody
+    /// knew of it before.
+    pub(super) fn holds_back(&self, file: &IncidentFile, now: Timestamp) -> bool {
+        let state = file.log.state();
+        let own = state.members.iter();
+        let mut own = own.filter(|(key, member)| !member.muted && self.has_member(key, member));
+        self.audience.after.is_some() && own.all(|(_, member)| self.early(member, now).is_some())
+    }
+
+    /// The reason why `after` holds back a URL.
+    pub(super) fn early(&self, member: &Member, now: Timestamp) -> Option<Exclusion<'_>> {
+        let after = self.audience.after?;
+        (!is_due(member, after, now)).then(|| early(member, after, now))
     }
 
     /// The record of a URL when it joined an incident. The event of a run before `[owners]` was written has no
@@ -308,16 +267,11 @@ impl Route<'_> {
     }
 
     pub(super) fn has_record(&self, record: &RoutedRecord<'_>) -> bool {
-        self.exclusion(record, |_| true).is_none()
+        self.exclusion(record).is_none()
     }
 
-    /// The reason why the audience does not have the URL of a record. `counts` says which of the sections count
-    /// to which `else` leaves their URLs.
-    fn exclusion(
-        &self,
-        record: &RoutedRecord<'_>,
-        counts: impl Fn(&Self) -> bool,
-    ) -> Option<Exclusion<'_>> {
+    /// The reason why the audience does not have the URL of a record.
+    pub(super) fn exclusion(&self, record: &RoutedRecord<'_>) -> Option<Exclusion<'_>> {
         let Audience {
             domains,
             categories,
@@ -335,11 +289,10 @@ impl Route<'_> {
         if !owners.is_empty() && !record.owner.is_some_and(is_own) {
             return Some(Exclusion::Owners);
         }
-        let mut others = self.others.iter();
-        let other = others.find(|(_, other)| {
-            other.audience.tells_breaks() && counts(other) && other.has_record(record)
-        });
-        other.map(|(name, _)| Exclusion::Other(name))
+        self.others
+            .iter()
+            .find(|(_, other)| other.audience.tells_breaks() && other.has_record(record))
+            .map(|(name, _)| Exclusion::Other(name))
     }
 
     /// Whether the audience is told of mistakes in the domain file.
@@ -371,14 +324,14 @@ impl Route<'_> {
             return self.has_domain(&notice.file);
         }
         let tells_warnings = |other: &Self| other.audience.tells(Occasion::Warning);
-        if notice.kind == NoticeKind::Blind {
-            // A run without results says nothing about the URLs of any section.
-            let is_told = |other: &Self| tells_warnings(other) && other.has_notice(notice);
-            return after.is_none() && !self.others.iter().any(|(_, other)| is_told(other));
+        if notice.file.is_empty() {
+            // An impaired run says nothing about the URLs of any section.
+            let is_delivered = |other: &Self| tells_warnings(other) && other.has_notice(notice);
+            return after.is_none() && !self.others.iter().any(|(_, other)| is_delivered(other));
         }
         let host = host_of(&notice.file);
         let is_wanted = |category: &String| categories.contains(category);
-        let is_told = |other: &Self| {
+        let is_delivered = |other: &Self| {
             let takes_all =
                 other.audience.categories.is_empty() && other.audience.owners.is_empty();
             tells_warnings(other) && takes_all && other.has_notice(notice)
@@ -387,7 +340,7 @@ impl Route<'_> {
             && (domains.is_empty() || domains.iter().any(|pattern| pattern.matches(&host)))
             && (categories.is_empty() || notice.categories.iter().any(is_wanted))
             && (owners.is_empty() || self.owners.has_host(&host, owners))
-            && !self.others.iter().any(|(_, other)| is_told(other))
+            && !self.others.iter().any(|(_, other)| is_delivered(other))
     }
 
     /// Whether the audience has the state of the incident. A host whose certificate ends becomes unreachable;
@@ -406,28 +359,8 @@ impl Route<'_> {
     }
 }
 
-fn sorted<T: Ord>(values: impl Iterator<Item = T>) -> Vec<T> {
-    let values: BTreeSet<T> = values.collect();
-    values.into_iter().collect()
-}
-
-/// A section for all news about the URLs that a filter takes.
-fn audience_of(filter: &Filter) -> Audience {
-    let domains = filter.domains.iter();
-    let after = filter.after.as_ref();
-    Audience {
-        domains: domains.filter_map(|it| DomainPattern::parse(it)).collect(),
-        categories: filter.categories.clone(),
-        owners: filter.owners.clone(),
-        after: after.and_then(|it| Some(Duration::from_secs(it.parse().ok()?))),
-        is_rest: !filter.except.is_empty(),
-        ..Audience::news()
-    }
-}
-
-/// Whether the URL had been broken for this time by then, before somebody acknowledged it, and before it began
-/// to come and go.
-fn is_due(member: &Member, after: Duration, by: Timestamp, now: Timestamp) -> bool {
+/// Whether the URL has been broken for this time, before somebody acknowledged it, and before it began to flap.
+fn is_due(member: &Member, after: Duration, now: Timestamp) -> bool {
     let Ok(after) = SignedDuration::try_from(after) else {
         return false;
     };
@@ -435,18 +368,17 @@ fn is_due(member: &Member, after: Duration, by: Timestamp, now: Timestamp) -> bo
     // As `has_passed`: nothing is known of a time in the future.
     let is_long =
         |by: Timestamp| !is_known(since, now) || by.duration_since(since) >= after - TOLERANCE;
-    let ends = [&member.acked, &member.intermittent].into_iter().flatten();
-    is_long(by) && ends.filter_map(|run| time_of(run)).all(is_long)
+    let ends = [&member.acked, &member.flapping].into_iter().flatten();
+    is_long(now) && ends.filter_map(|run| time_of(run)).all(is_long)
 }
 
 /// The reason why a URL is not due.
 fn early<'a>(member: &Member, after: Duration, now: Timestamp) -> Exclusion<'a> {
-    let due = SignedDuration::try_from(after).ok();
-    let due = due.and_then(|after| member.joining.since.checked_add(after).ok());
+    let due = SignedDuration::try_from(after)
+        .ok()
+        .and_then(|after| member.joining.since.checked_add(after).ok());
     match due.filter(|due| *due > now) {
-        Some(due) if member.acked.is_none() && member.intermittent.is_none() => {
-            Exclusion::Early(due)
-        }
+        Some(due) if member.acked.is_none() && member.flapping.is_none() => Exclusion::Early(due),
         _ => Exclusion::Known,
     }
 }

@@ -69,8 +69,8 @@ impl ConfiguredNotifier {
         status
     }
 
-    /// Puts a message about the run into the outbox if there is something to tell, in place of what nobody got.
-    /// Readers whom an earlier message did not reach get one of their own. `past` are the runs before.
+    /// Puts a message about the run into the outbox if there is something to tell, in place of what nobody got. `past`
+    /// are the runs before.
     pub(super) fn post(
         &self,
         outbox: &Outbox,
@@ -83,48 +83,49 @@ impl ConfiguredNotifier {
         let waiting: Vec<Message> = outbox.messages(name).into_iter().flatten().collect();
         for message in &waiting {
             // A run that was killed after a delivery has not stored this.
-            facts.hear(name, message.heard_so_far())?;
+            facts.deliver(name, message.accepted())?;
         }
         let (weekly, news): (Vec<Message>, Vec<Message>) =
-            waiting.iter().cloned().partition(Message::is_weekly);
-        let is_main = |message: &&Message| !message.is_for_others();
-        let unheard: Vec<Message> = news.iter().filter(is_main).cloned().collect();
-        let mut messages = vec![outbox.message(name, run, &unheard)];
-        let others = news.iter().map(|left| outbox.for_others(name, run, left));
-        messages.extend(others.flatten());
-        messages.extend(self.weekly(outbox, (run, past), &weekly));
-        let mut kept: Vec<&Message> = vec![];
-        let all = messages.clone();
-        for message in &mut messages {
-            let incidents = facts.incidents();
-            let report = self.compose(message, Some(run), &incidents, routing);
-            facts.hear(name, report.passed.clone())?;
-            if !report.has_news {
-                continue;
-            }
-            // A notifier that has to hear of an incident hears of its end too.
-            let begun = report.heard.iter().map(|(id, _)| id.clone());
-            facts.expect(name, begun.collect())?;
-            // The next try plans the deliveries of a notifier that crashes now.
-            let planned = self.planned(message, &all, &report.envelope).ok();
-            message.plan(
-                &self.settings,
-                &report,
-                &incidents,
-                name,
-                planned.as_deref(),
-            );
-            message.keep_refusals(&waiting);
-            message.save()?;
-            kept.push(message);
+            waiting.into_iter().partition(Message::is_weekly);
+        if let Some(message) = self.weekly(outbox, (run, past), &weekly) {
+            weekly.iter().try_for_each(Message::remove)?;
+            self.put(message, run, facts, routing)?;
         }
-        let old = waiting.iter();
-        let old = old.filter(|old| !kept.iter().any(|kept| kept.is_at(old)));
-        old.into_iter().try_for_each(Message::remove)
+        let put = self.put(outbox.message(name, run, &news), run, facts, routing)?;
+        news.iter()
+            .filter(|old| match &put {
+                Some(put) => !put.is_at(old),
+                None => !old.is_refused(),
+            })
+            .try_for_each(Message::remove)
     }
 
-    /// The weekly report, if this is its run, or if the last one has not reached everybody: it tells what is true
-    /// now. `waiting` are those that wait.
+    /// Puts a message into the outbox, and returns it. `None` if there is nothing to tell.
+    fn put(
+        &self,
+        mut message: Message,
+        run: &Envelope,
+        facts: &dyn IncidentFacts,
+        routing: &Routing,
+    ) -> anyhow::Result<Option<Message>> {
+        let name = &self.name;
+        let report = self.compose(&message, Some(run), &facts.incidents(), routing);
+        facts.deliver(name, report.passed.clone())?;
+        if !report.has_news {
+            return Ok(None);
+        }
+        // A notifier that has to tell an incident tells its end too.
+        let begun = report.delivered.iter().map(|(id, _)| id.clone());
+        facts.expect(name, begun.collect())?;
+        // The next try plans the deliveries of a notifier that crashes now.
+        let planned = self.deliveries(&report.envelope).ok();
+        message.plan(&self.settings, &report, planned.as_deref(), false);
+        message.save()?;
+        Ok(Some(message))
+    }
+
+    /// The weekly report, if this is its run, or if the last one has not reached everybody: it tells what is true now.
+    /// `waiting` are those that wait.
     fn weekly(
         &self,
         outbox: &Outbox,
@@ -164,8 +165,7 @@ impl ConfiguredNotifier {
             };
             return weekly_report(&base, incidents, self.section(routing));
         }
-        let incidents = message.as_heard(&self.name, incidents.to_vec());
-        report_for(base, &incidents, self.section(routing))
+        report_for(base, incidents, self.section(routing))
     }
 
     fn section<'a>(&'a self, routing: &'a Routing) -> Section<'a> {
@@ -173,31 +173,7 @@ impl ConfiguredNotifier {
             name: &self.name,
             audience: &self.audience,
             routing,
-            keeps_threads: self.keeps_threads(),
         }
-    }
-
-    /// The deliveries of a message to its own readers. `all` are the messages of the notifier.
-    ///
-    /// # Errors
-    /// As [`Self::deliveries`].
-    pub(super) fn planned(
-        &self,
-        message: &Message,
-        all: &[Message],
-        envelope: &Envelope,
-    ) -> Result<Vec<PlannedDelivery>, String> {
-        let mut planned = self.deliveries(envelope)?;
-        let is_other = |it: &&Message| it.is_for_others() && !it.is_weekly();
-        let others = || all.iter().filter(is_other);
-        planned.retain(|plan| {
-            if message.is_for_others() || message.is_weekly() {
-                message.takes(&plan.to)
-            } else {
-                others().all(|other| !other.takes(&plan.to))
-            }
-        });
-        Ok(planned)
     }
 
     /// The deliveries that the report needs.

@@ -133,18 +133,28 @@ impl<'a> DeliveryRun<'a> {
         let mut status = configured.status();
         let mut readable = status.take_readable(messages);
         readable.sort_by_key(Message::attempts);
-        let all = readable.clone();
         let began = Instant::now();
         let mut stopped = false;
         let mut patience = PATIENCE;
         for mut message in readable {
             let incidents = self.facts.incidents();
-            let report = configured.compose(&message, run, &incidents, self.routing);
+            let mut report = configured.compose(&message, run, &incidents, self.routing);
+            // The others have the message.
+            let is_for_refused = !report.has_news && message.is_accepted_in_part();
+            if is_for_refused {
+                if message.is_refused() && message.is_planned_with(&configured.settings) {
+                    // Only a person can help.
+                    status.waiting.push(message);
+                    continue;
+                }
+                let undelivered = message.as_undelivered(&configured.name, incidents);
+                report = configured.compose(&message, run, &undelivered, self.routing);
+            }
             if !report.has_news {
                 status.remove(&message);
                 continue;
             }
-            let planned = match configured.planned(&message, &all, &report.envelope) {
+            let planned = match configured.deliveries(&report.envelope) {
                 Ok(planned) => planned,
                 Err(error) => {
                     status.errors.push(error);
@@ -155,13 +165,12 @@ impl<'a> DeliveryRun<'a> {
             message.plan(
                 &configured.settings,
                 &report,
-                &incidents,
-                &configured.name,
                 Some(&planned),
+                is_for_refused,
             );
             if !stopped && began.elapsed() < TOTAL_LIMIT && !message.due().is_empty() {
-                let told = (&mut message, report.envelope, planned.as_slice());
-                stopped = self.try_message(configured, told, &mut patience, &mut status);
+                let delivered = (&mut message, report.envelope, planned.as_slice());
+                stopped = self.try_message(configured, delivered, &mut patience, &mut status);
             }
             if message.is_done() {
                 status.sent += 1;
@@ -310,13 +319,18 @@ impl ReportResults<'_> {
         self.reported.push(delivery.id.clone());
         self.wait = self.wait.max(delivery.wait);
         self.asides.extend(delivery.aside.clone());
-        if delivery.outcome == DeliveryOutcome::Delivered {
-            let of_plan = self.planned.iter().filter(|plan| plan.id == delivery.id);
-            let remember: Vec<_> = of_plan.flat_map(|plan| plan.remember.clone()).collect();
-            let heard = facts
-                .remember(name, &remember)
-                .and_then(|()| facts.hear(name, self.message.heard_with(&delivery.id)));
-            self.errors.extend(heard.err().map(|error| explain(&error)));
+        let is_made = delivery.outcome == DeliveryOutcome::Delivered;
+        let remember: Vec<_> = self
+            .planned
+            .iter()
+            .filter(|plan| is_made && plan.id == delivery.id)
+            .flat_map(|plan| plan.remember.clone())
+            .collect();
+        let noted = facts
+            .remember(name, &remember)
+            .and_then(|()| facts.deliver(name, self.message.accepted()));
+        self.errors.extend(noted.err().map(|error| explain(&error)));
+        if is_made {
             self.delivered.push(delivery);
         } else {
             self.stopped |= delivery.scope == Scope::Notifier;

@@ -54,8 +54,8 @@ fn new_html(section: &NotifierSection<'_>, html: &NotifyHtml) -> anyhow::Result<
         let waiting =
             outbox.waiting(|message| message.attempts() > 0 || message.envelope().run.id != run);
         let now = jiff::Timestamp::now();
-        let built = overview::site::build(&config, &templates, &path, now, waiting);
-        built.map_err(|error| explain(&error))
+        overview::site::build(&config, &templates, &path, now, waiting)
+            .map_err(|error| explain(&error))
     };
     Ok(HtmlNotifier::new(folder, Box::new(build)))
 }
@@ -131,14 +131,17 @@ fn transport(
         SmtpSecurity::Starttls => (urldb_email::Security::Starttls, 587),
         SmtpSecurity::Implicit => (urldb_email::Security::Implicit, 465),
     };
-    let login = smtp.user.as_ref().zip(smtp.password_env.as_ref());
-    let credentials = login.map(|(user, variable)| {
-        Ok::<_, anyhow::Error>(urldb_email::Credentials {
-            user: user.clone(),
-            password: section.variable("password-env", variable)?,
-            source: variable.clone(),
-        })
-    });
+    let credentials = smtp
+        .user
+        .as_ref()
+        .zip(smtp.password_env.as_ref())
+        .map(|(user, variable)| {
+            Ok::<_, anyhow::Error>(urldb_email::Credentials {
+                user: user.clone(),
+                password: section.variable("password-env", variable)?,
+                source: variable.clone(),
+            })
+        });
     let authorities = smtp.ca_file.as_ref().map(|path| {
         let path = section.path(path);
         let read = urldb_files::read(&path, urldb_fetch::LARGEST_CA_FILE);

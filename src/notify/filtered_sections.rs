@@ -1,8 +1,8 @@
 //! Counts the URLs of each section of urldb.toml that is for some of all URLs. Pure.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
-use urldb_protocol::{self as protocol, AffectedUrl, Coverage, Envelope};
+use urldb_protocol::{self as protocol, Coverage, Envelope};
 use urldb_verdict::incident::{Member, MemberKey};
 
 use super::audience::{Route, RoutedRecord, Routing, Section};
@@ -51,18 +51,21 @@ impl FilteredSections {
             categories,
             owner: self.routing.owner_of(host, path),
         };
-        let sections = self.sections.iter().enumerate();
-        let taking = sections.filter(|(_, (_, audience))| {
-            let route = self.routing.route(audience);
-            route.has_record(&record)
-        });
-        taking.map(|(index, _)| index).collect()
+        self.sections
+            .iter()
+            .enumerate()
+            .filter(|(_, (_, audience))| self.routing.route(audience).has_record(&record))
+            .map(|(index, _)| index)
+            .collect()
     }
 
     /// The counts of each section, by its name.
     pub(super) fn named(&self, urls: Vec<AudienceUrls>) -> BTreeMap<String, AudienceUrls> {
-        let names = self.sections.iter().map(|(name, _)| name.clone());
-        names.zip(urls).collect()
+        self.sections
+            .iter()
+            .map(|(name, _)| name.clone())
+            .zip(urls)
+            .collect()
     }
 }
 
@@ -74,30 +77,16 @@ impl Section<'_> {
             return;
         };
         let route = self.routing.route(self.audience);
-        let mut told: HashSet<MemberKey> = HashSet::new();
         for incident in &mut envelope.incidents {
             let affected = incident.affected().count() as u64;
             let of_host = urls.by_host.get(&incident.host).copied();
             incident.host_urls = of_host.unwrap_or_default().max(affected);
-            let has_id = !incident.id.is_empty();
-            told.extend(incident.affected().filter(|_| has_id).map(key_of));
         }
         let mut counts = envelope.own_counts();
         counts.unknown += urls.planned.saturating_sub(urls.coverage.due);
-        let has_record = |key: &MemberKey, member: &Member| {
-            let record = route.record_of(key, member);
-            route.has_record(&record)
-        };
-        let mut all = urls.total();
         for file in incidents {
-            let state = file.log.state();
-            let takes =
-                |key: &MemberKey, member: &Member| told.contains(key) || has_record(key, member);
-            state.count(&envelope.run.id, &mut counts, takes);
-            // Told before the URL, or the filter, was changed.
-            let others = state.members.iter();
-            let others = others.filter(|(key, it)| told.contains(key) && !has_record(key, it));
-            all += others.count() as u64;
+            let takes = |key: &MemberKey, member: &Member| route.has_member(key, member);
+            file.log.state().count(&envelope.run.id, &mut counts, takes);
         }
         let milliseconds = envelope.summary.coverage.milliseconds;
         let coverage = match envelope.summary.audience.take() {
@@ -111,17 +100,9 @@ impl Section<'_> {
         };
         envelope.summary.audience = Some(Box::new(protocol::Audience {
             name: name_of(self.audience),
-            counts: counts.of_all(all),
+            counts: counts.of_all(urls.total()),
             coverage,
         }));
-    }
-}
-
-fn key_of(url: &AffectedUrl) -> MemberKey {
-    MemberKey {
-        url: url.url.clone(),
-        request: url.request.clone(),
-        variant: url.variant.clone(),
     }
 }
 

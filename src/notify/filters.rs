@@ -36,8 +36,10 @@ pub fn filter_report(config: &Config) -> anyhow::Result<FilterReport> {
         } = audience;
         !domains.is_empty() || !categories.is_empty() || !owners.is_empty()
     };
-    let mut notifiers = config.notifiers.values();
-    let is_filtered = notifiers.any(|notify| is_filter(&notify.audience));
+    let is_filtered = config
+        .notifiers
+        .values()
+        .any(|notify| is_filter(&notify.audience));
     if !is_filtered && config.owners.names().is_empty() {
         return Ok(FilterReport::default());
     }
@@ -80,8 +82,11 @@ struct KnownNames<'a> {
 impl<'a> KnownNames<'a> {
     /// No names yet, to compare with the filters of the configuration.
     fn of(config: &'a Config) -> Self {
-        let audiences = config.notifiers.values().map(|notify| &notify.audience);
-        let wanted = audiences.flat_map(|it| it.categories.iter().map(String::as_str));
+        let wanted = config
+            .notifiers
+            .values()
+            .map(|notify| &notify.audience)
+            .flat_map(|it| it.categories.iter().map(String::as_str));
         Self {
             hosts: BTreeSet::new(),
             categories: BTreeSet::new(),

@@ -1,11 +1,11 @@
-//! The memory of notifiers about incidents between runs: their positions, and facts such as the number of an
+//! The memory of notifiers about incidents between runs: their newest cards, and facts such as the number of an
 //! issue.
 
 use urldb_protocol::Remembered;
 
-use crate::ledger::{Heard, IncidentFile};
+use crate::ledger::{IncidentFile, NewestCard};
 
-/// Stores positions and facts of notifiers in the ledger.
+/// Stores newest cards and facts of notifiers in the ledger.
 pub trait IncidentFacts: Sync {
     /// The incidents that are open, or closed a short time ago, as they are now.
     fn incidents(&self) -> Vec<IncidentFile>;
@@ -13,10 +13,10 @@ pub trait IncidentFacts: Sync {
     /// Stores facts that a notifier learned.
     fn remember(&self, notifier: &str, facts: &[Remembered]) -> anyhow::Result<()>;
 
-    /// Stores the position of a notifier in incidents, by their ids.
-    fn hear(&self, notifier: &str, heard: Vec<(String, Heard)>) -> anyhow::Result<()>;
+    /// Stores the newest cards of a notifier, by the ids of their incidents.
+    fn deliver(&self, notifier: &str, cards: Vec<(String, NewestCard)>) -> anyhow::Result<()>;
 
-    /// Notes incidents of which a notifier has to hear, by their ids, unless it has a position in them.
+    /// Notes incidents that a notifier has to tell, by their ids, unless it has a card of them.
     fn expect(&self, notifier: &str, expected: Vec<String>) -> anyhow::Result<()>;
 }
 
@@ -30,7 +30,7 @@ impl IncidentFacts for () {
         Ok(())
     }
 
-    fn hear(&self, _: &str, _: Vec<(String, Heard)>) -> anyhow::Result<()> {
+    fn deliver(&self, _: &str, _: Vec<(String, NewestCard)>) -> anyhow::Result<()> {
         Ok(())
     }
 

@@ -26,8 +26,10 @@ fn join(first: &[u8], second: &[u8]) -> Option<Vec<u8>> {
     let mut message: Value = serde_json::from_slice(first).ok()?;
     let other: Value = serde_json::from_slice(second).ok()?;
     let id = |delivery: &Value| delivery.get("id")?.as_str().map(str::to_owned);
-    let others = other.get("deliveries")?.as_array()?.iter();
-    let mut others: BTreeMap<String, &Value> = others
+    let mut others: BTreeMap<String, &Value> = other
+        .get("deliveries")?
+        .as_array()?
+        .iter()
         .filter_map(|delivery| Some((id(delivery)?, delivery)))
         .collect();
     let deliveries = message.get_mut("deliveries")?.as_array_mut()?;

@@ -27,7 +27,6 @@ mod section;
 mod services;
 mod status;
 mod test_message;
-mod told_by;
 mod unrouted;
 mod week;
 

@@ -49,20 +49,25 @@ pub struct Inspection {
 /// # Errors
 /// When the outbox cannot be listed.
 pub fn inspect(config: &Config, outbox: &Outbox) -> anyhow::Result<Vec<Inspection>> {
-    let configured = config.notifiers.iter().map(|(name, notify)| {
-        let made = ConfiguredNotifier::new(config, name, notify);
-        let mut status = NotifierStatus::new(name, made.kind, made.destination());
-        let error = made.notifier.err();
-        status.waiting = status.take_readable(outbox.messages(name));
-        let variables = notify.secret_variables().into_iter();
-        let unset = variables.filter(|name| environment::os_variable(name).is_none());
-        Inspection {
-            status,
-            unset: unset.collect(),
-            error,
-        }
-    });
-    let mut inspections: Vec<Inspection> = configured.collect();
+    let mut inspections: Vec<Inspection> = config
+        .notifiers
+        .iter()
+        .map(|(name, notify)| {
+            let made = ConfiguredNotifier::new(config, name, notify);
+            let mut status = NotifierStatus::new(name, made.kind, made.destination());
+            let error = made.notifier.err();
+            status.waiting = status.take_readable(outbox.messages(name));
+            let unset = notify
+                .secret_variables()
+                .into_iter()
+                .filter(|name| environment::os_variable(name).is_none());
+            Inspection {
+                status,
+                unset: unset.collect(),
+                error,
+            }
+        })
+        .collect();
     let is_configured = |name: &String| config.notifiers.contains_key(name);
     let others = outbox.notifiers()?.into_iter();
     inspections.extend(
@@ -88,8 +93,10 @@ impl Notifiers {
     /// Makes the notifiers that urldb.toml names. The messages of one that cannot work wait, and the
     /// others deliver theirs.
     pub fn new(config: &Config) -> Self {
-        let made = config.notifiers.iter();
-        let made = made.map(|(name, notify)| ConfiguredNotifier::new(config, name, notify));
+        let made = config
+            .notifiers
+            .iter()
+            .map(|(name, notify)| ConfiguredNotifier::new(config, name, notify));
         let routing = Routing::new(config);
         Self {
             configured: made.collect(),
@@ -109,8 +116,8 @@ impl Notifiers {
     }
 
     /// The broken URLs of these incidents that no notifier tells anybody of.
-    pub fn unrouted(&self, incidents: &[IncidentFile], now: Timestamp) -> Option<Unrouted> {
-        self.routing.unrouted(incidents, now)
+    pub fn unrouted(&self, incidents: &[IncidentFile]) -> Option<Unrouted> {
+        self.routing.unrouted(incidents)
     }
 
     /// Puts a message into the outbox of each notifier that has something to tell, in place of what nobody got.
@@ -122,11 +129,12 @@ impl Notifiers {
         past: &[PastRun],
         facts: &dyn IncidentFacts,
     ) -> anyhow::Result<()> {
-        let telling = self.configured.iter();
-        let mut telling = telling.filter(|configured| !configured.replaces_earlier);
-        telling.try_for_each(|configured| {
-            configured.post(outbox, (envelope, past), facts, &self.routing)
-        })
+        self.configured
+            .iter()
+            .filter(|configured| !configured.replaces_earlier)
+            .try_for_each(|configured| {
+                configured.post(outbox, (envelope, past), facts, &self.routing)
+            })
     }
 
     /// The messages that wait, without trying them.
@@ -149,7 +157,7 @@ impl Notifiers {
     ) -> anyhow::Result<Vec<NotifierStatus>> {
         let run = DeliveryRun::new(now, facts, &self.routing)?;
         let statuses = self.chosen(only).map(|configured| {
-            let mut messages = outbox.undelivered(&configured.name);
+            let mut messages = outbox.messages(&configured.name);
             for message in messages.iter_mut().flatten() {
                 message.retry_failed();
             }
@@ -169,17 +177,15 @@ impl Notifiers {
         name: &str,
         facts: &dyn IncidentFacts,
     ) -> anyhow::Result<Option<u64>> {
-        let messages = outbox.messages(name);
-        let messages: Vec<Message> = messages.into_iter().collect::<anyhow::Result<_>>()?;
+        let messages: Vec<Message> = outbox
+            .messages(name)
+            .into_iter()
+            .collect::<anyhow::Result<_>>()?;
         for configured in self.chosen(Some(name)) {
             for message in &messages {
                 let incidents = facts.incidents();
-                facts.hear(
-                    name,
-                    configured
-                        .compose(message, None, &incidents, &self.routing)
-                        .heard,
-                )?;
+                let report = configured.compose(message, None, &incidents, &self.routing);
+                facts.deliver(name, report.delivered)?;
             }
         }
         messages.iter().try_for_each(Message::remove)?;
@@ -227,8 +233,9 @@ impl Notifiers {
     }
 
     fn chosen(&self, only: Option<&str>) -> impl Iterator<Item = &ConfiguredNotifier> {
-        let all = self.configured.iter();
-        all.filter(move |configured| only.is_none_or(|name| name == configured.name))
+        self.configured
+            .iter()
+            .filter(move |configured| only.is_none_or(|name| name == configured.name))
     }
 
     /// Delivers the messages in the outbox, and this run's report to the notifiers that show the
@@ -375,8 +382,8 @@ mod tests {
             assert_eq!(third.delivered.len(), usize::from(run == 1));
         }
         // A later version that does not crash delivers the message that could not be planned.
-        let mended = of(vec![configured("first", None)]);
-        let statuses = mended.deliver(&outbox, &envelope, now, &()).unwrap();
+        let fixed = of(vec![configured("first", None)]);
+        let statuses = fixed.deliver(&outbox, &envelope, now, &()).unwrap();
         assert_eq!(statuses[0].delivered.len(), 1);
     }
 

@@ -1,24 +1,19 @@
 //! Faults of deliveries: `outbox/NOTIFIER/RUN.json` in the ledger's folder.
 //!
-//! A file has no text of a message: each try composes the message anew, from the positions of its readers and
-//! the incidents as they are by then.
+//! A file has no text of a message: each try composes the message anew, from the newest cards of its section and the
+//! incidents as they are by then.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use anyhow::Context;
 use jiff::Timestamp;
 use urldb_files::{Kind, Root, RootFile};
-use urldb_protocol::{
-    Delay, Delivery, Envelope, PROTOCOL, PlannedDelivery, Scope, Shown, WaitingMessages, Week,
-};
+use urldb_protocol::{Delay, Delivery, Envelope, PROTOCOL, PlannedDelivery, WaitingMessages, Week};
 use urldb_text::sanitize;
 
 use super::outbox_file::{EarlierTries, MessageFile, OutboxDelivery, OutboxOutcome};
 use super::report::NotifierReport;
-use crate::ledger::{Heard, IncidentFile};
-
-/// The last event that readers have heard of each incident, by the id of the incident.
-type Positions = BTreeMap<String, Option<String>>;
+use crate::ledger::{IncidentFile, NewestCard};
 
 /// The folder of undelivered reports.
 #[derive(Debug)]
@@ -37,27 +32,28 @@ impl Outbox {
         Self(ledger.folder("outbox"))
     }
 
-    /// A message about a run, in place of `earlier` ones. [`Message::save`] puts it into the outbox.
+    /// A message about a run, in place of `earlier` ones, the oldest first: it keeps their deliveries, if it tells the
+    /// same. [`Message::save`] puts it into the outbox.
     pub(super) fn message(&self, notifier: &str, run: &Envelope, earlier: &[Message]) -> Message {
-        let name = format!("{}.json", run.run.id);
+        let unsent: Vec<&Message> = earlier.iter().filter(|it| !it.is_refused()).collect();
+        let last = earlier.last().map(|last| &last.content);
         let content = MessageFile {
             protocol: PROTOCOL,
-            settings: String::new(),
-            deliveries: None,
-            reached: BTreeSet::new(),
-            before: BTreeMap::new(),
-            earlier: EarlierTries::of(earlier),
-            heard: BTreeMap::new(),
+            settings: last.map_or_else(String::new, |last| last.settings.clone()),
+            tells: last.map_or_else(String::new, |last| last.tells.clone()),
+            deliveries: last.and_then(|last| Some(untried(last.deliveries.as_ref()?))),
+            earlier: EarlierTries::of(&unsent),
+            delivered: BTreeMap::new(),
             incidents: 0,
             envelope: without_findings(run),
         };
         Message {
-            file: self.0.folder(notifier).file(name),
+            file: self.0.folder(notifier).file(format!("{}.json", run.run.id)),
             content,
         }
     }
 
-    /// The weekly report of a run, for the readers whom the `unsent` ones did not reach.
+    /// The weekly report of a run, in place of `unsent` ones, whose deliveries it keeps.
     pub(super) fn weekly(
         &self,
         notifier: &str,
@@ -66,60 +62,11 @@ impl Outbox {
         unsent: &[Message],
     ) -> Message {
         let mut message = self.message(notifier, run, unsent);
-        for unsent in unsent {
-            let made = unsent.delivered().map(|delivery| delivery.to.clone());
-            let reached = &mut message.content.reached;
-            reached.extend(unsent.content.reached.iter().cloned().chain(made));
-        }
+        run.run.id.clone_into(&mut message.content.tells);
         let name = format!("weekly-{}.json", run.run.id);
         message.file = self.0.folder(notifier).file(name);
         message.content.envelope.week = Some(Box::new(week));
         message
-    }
-
-    /// A message for the readers whom an earlier one did not reach, and who keep their positions; `None` if it
-    /// left nobody behind.
-    pub(super) fn for_others(
-        &self,
-        notifier: &str,
-        run: &Envelope,
-        left: &Message,
-    ) -> Option<Message> {
-        let (reached, before) = left.left_behind()?;
-        let mut message = self.message(notifier, run, std::slice::from_ref(left));
-        let first = left.file.name().to_string_lossy().into_owned();
-        let first = first.rsplit("behind-").next().unwrap_or(&first).to_owned();
-        let name = format!("behind-{first}");
-        message.file = self.0.folder(notifier).file(name);
-        (message.content.reached, message.content.before) = (reached, before);
-        Some(message)
-    }
-
-    /// The messages for one notifier, each as one for the readers who have not got it.
-    pub(super) fn undelivered(&self, notifier: &str) -> Vec<anyhow::Result<Message>> {
-        let split = |message: anyhow::Result<Message>| {
-            let left = message?;
-            let Some(mut message) = self.for_others(notifier, left.envelope(), &left) else {
-                return Ok(left);
-            };
-            let settings = left.content.settings.clone();
-            message.content.settings = settings;
-            message.content.deliveries = Some(left.waiting().cloned().collect());
-            message.content.incidents = left.incidents();
-            message.save()?;
-            if !message.is_at(&left) {
-                left.remove()?;
-            }
-            Ok(message)
-        };
-        self.messages(notifier).into_iter().map(split).collect()
-    }
-
-    /// Whether the message of a notifier about a run waits.
-    pub(crate) fn has_message(&self, notifier: &str, run: &str) -> bool {
-        let is_name = |text: &str| !text.contains(['/', '\\']);
-        let file = self.0.folder(notifier).file(format!("{run}.json"));
-        is_name(notifier) && is_name(run) && file.kind().is_some()
     }
 
     /// The messages for one notifier, the oldest first. A file that cannot be read is an error.
@@ -134,8 +81,11 @@ impl Outbox {
     pub(crate) fn notifiers(&self) -> anyhow::Result<Vec<String>> {
         let mut names = vec![];
         for folder in self.folders() {
-            let name = folder.path().file_name().unwrap_or_default();
-            let name = name.to_string_lossy();
+            let name = folder
+                .path()
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy();
             if !self.files(&name)?.is_empty() {
                 names.push(name.into_owned());
             }
@@ -147,38 +97,46 @@ impl Outbox {
     /// The messages that are counted, and those that cannot be read, of each notifier.
     pub(crate) fn waiting(&self, is_counted: impl Fn(&Message) -> bool) -> Vec<WaitingMessages> {
         // A folder that cannot be read is an error of the next run.
-        let notifiers = self.notifiers().unwrap_or_default().into_iter();
-        let waiting = notifiers.map(|notifier| {
-            let mut all = self.messages(&notifier);
-            all.retain(|message| message.as_ref().map_or(true, &is_counted));
-            let read = || all.iter().flatten();
-            let delays = read().filter_map(|message| message.delay(message.envelope().run.started));
-            let last = delays.max_by_key(|delay| delay.last_tried);
-            let tries = read().map(Message::attempts);
-            WaitingMessages {
-                since: read().map(Message::since).min(),
-                messages: all.len() as u64,
-                notifier: sanitize(&notifier).into_owned(),
-                tries: tries.max().unwrap_or_default(),
-                last_tried: last.as_ref().map(|delay| delay.last_tried),
-                fault: last.map(|delay| delay.reason),
-            }
-        });
+        let waiting = self
+            .notifiers()
+            .unwrap_or_default()
+            .into_iter()
+            .map(|notifier| {
+                let mut all = self.messages(&notifier);
+                all.retain(|message| message.as_ref().map_or(true, &is_counted));
+                let read = || all.iter().flatten();
+                let last = read()
+                    .filter_map(|message| message.delay(message.envelope().run.started))
+                    .max_by_key(|delay| delay.last_tried);
+                let tries = read().map(Message::attempts);
+                WaitingMessages {
+                    since: read().map(Message::since).min(),
+                    messages: all.len() as u64,
+                    notifier: sanitize(&notifier).into_owned(),
+                    tries: tries.max().unwrap_or_default(),
+                    last_tried: last.as_ref().map(|delay| delay.last_tried),
+                    fault: last.map(|delay| delay.reason),
+                }
+            });
         waiting.filter(|waiting| waiting.messages > 0).collect()
     }
 
     /// The folders with messages.
     pub(crate) fn folders(&self) -> Vec<Root> {
-        let files = self.0.files().unwrap_or_default().into_iter();
-        let folders = files.filter(|file| file.kind() == Some(Kind::Folder));
-        folders.map(|file| self.0.folder(file.name())).collect()
+        self.0
+            .files()
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|file| file.kind() == Some(Kind::Folder))
+            .map(|file| self.0.folder(file.name()))
+            .collect()
     }
 
     fn files(&self, notifier: &str) -> anyhow::Result<Vec<RootFile>> {
         let folder = self.0.folder(notifier);
-        let files = folder.files();
-        let mut files =
-            files.with_context(|| format!("cannot read {}", folder.path().display()))?;
+        let mut files = folder
+            .files()
+            .with_context(|| format!("cannot read {}", folder.path().display()))?;
         files.retain(|file| file.name().extension().is_some_and(|it| it == "json"));
         Ok(files)
     }
@@ -202,38 +160,56 @@ impl Message {
 
     /// The deliveries that were not made.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = &OutboxDelivery> {
-        let deliveries = self.content.deliveries.iter().flatten();
-        deliveries.filter(|delivery| delivery.outcome != OutboxOutcome::Delivered)
+        self.content
+            .deliveries
+            .iter()
+            .flatten()
+            .filter(|delivery| delivery.outcome != OutboxOutcome::Delivered)
     }
 
     /// The deliveries that were made.
     pub(crate) fn delivered(&self) -> impl Iterator<Item = &OutboxDelivery> {
-        let deliveries = self.content.deliveries.iter().flatten();
-        deliveries.filter(|delivery| delivery.outcome == OutboxOutcome::Delivered)
+        self.content
+            .deliveries
+            .iter()
+            .flatten()
+            .filter(|delivery| delivery.outcome == OutboxOutcome::Delivered)
     }
 
-    /// The position of the notifier in each incident that the message tells.
-    pub(crate) fn heard(&self) -> Vec<(String, Heard)> {
-        let heard = self.content.heard.iter();
-        heard
-            .map(|(id, heard)| (id.clone(), heard.clone()))
+    /// The newest cards that the service has accepted: of each incident that a delivery told, while no other one that
+    /// tells it is due.
+    pub(super) fn accepted(&self) -> Vec<(String, NewestCard)> {
+        self.content
+            .delivered
+            .iter()
+            .filter(|(id, _)| {
+                let of_incident: Vec<&OutboxDelivery> = self
+                    .content
+                    .deliveries
+                    .iter()
+                    .flatten()
+                    .filter(|it| it.incidents.is_empty() || it.incidents.contains(*id))
+                    .collect();
+                let is_made = |it: &&OutboxDelivery| it.outcome == OutboxOutcome::Delivered;
+                of_incident.iter().any(is_made) && !of_incident.iter().any(|it| it.is_due())
+            })
+            .map(|(id, card)| (id.clone(), card.clone()))
             .collect()
     }
 
-    /// The same in the incidents that the delivery with this id tells.
-    pub(super) fn heard_with(&self, id: &str) -> Vec<(String, Heard)> {
-        let mut deliveries = self.content.deliveries.iter().flatten();
-        let told = deliveries.find(|delivery| delivery.id == id);
-        let told = told.map_or(&[][..], |delivery| delivery.incidents.as_slice());
-        let mut heard = self.heard();
-        heard.retain(|(id, _)| told.is_empty() || told.contains(id));
-        heard
+    /// Whether the service has accepted the message for some recipients, and not for others.
+    pub(super) fn is_accepted_in_part(&self) -> bool {
+        self.waiting().next().is_some() && self.delivered().next().is_some()
     }
 
-    /// The same in the incidents that the deliveries tell that were made.
-    pub(super) fn heard_so_far(&self) -> Vec<(String, Heard)> {
-        let made = self.delivered().flat_map(|made| self.heard_with(&made.id));
-        made.collect()
+    /// Whether the service has accepted the message, and refuses recipients.
+    pub(super) fn is_refused(&self) -> bool {
+        self.is_accepted_in_part() && self.due().is_empty()
+    }
+
+    /// Whether the deliveries were planned with these settings.
+    pub(super) fn is_planned_with(&self, settings: &str) -> bool {
+        self.content.settings == settings
     }
 
     /// Number of incidents that the message tells.
@@ -254,17 +230,21 @@ impl Message {
 
     /// The recipient of the delivery with this id.
     pub(super) fn recipient(&self, id: &str) -> &str {
-        let mut deliveries = self.content.deliveries.iter().flatten();
-        let found = deliveries.find(|delivery| delivery.id == id);
-        found.map_or("", |delivery| delivery.to.as_str())
+        self.content
+            .deliveries
+            .iter()
+            .flatten()
+            .find(|delivery| delivery.id == id)
+            .map_or("", |delivery| delivery.to.as_str())
     }
 
     /// Number of tries of the delivery that was tried most often.
     pub(crate) fn attempts(&self) -> u32 {
         let attempts = self.waiting().map(|delivery| delivery.attempts);
         let earlier = self.content.earlier.as_ref();
-        let earlier = earlier.map_or(0, |earlier| earlier.attempts);
-        earlier.saturating_add(attempts.max().unwrap_or_default())
+        earlier
+            .map_or(0, |earlier| earlier.attempts)
+            .saturating_add(attempts.max().unwrap_or_default())
     }
 
     /// Whether a person has to act before a further try makes sense.
@@ -285,8 +265,8 @@ impl Message {
         let earlier_try = earlier.and_then(|earlier| earlier.first_tried);
         let last = self
             .waiting()
-            .filter(|delivery| delivery.last_tried.is_some());
-        let last = last.max_by_key(|delivery| delivery.last_tried);
+            .filter(|delivery| delivery.last_tried.is_some())
+            .max_by_key(|delivery| delivery.last_tried);
         let reason = last.map(|delivery| delivery.message.clone());
         let last_try = last.and_then(|delivery| delivery.last_tried);
         Some(Delay {
@@ -297,82 +277,50 @@ impl Message {
         })
     }
 
-    /// The recipients that have got the message, and the positions of those that have not; `None` if all readers
-    /// have the same position.
-    fn left_behind(&self) -> Option<(BTreeSet<Shown>, Positions)> {
-        let is_told = |delivery: &OutboxDelivery, id: &String| {
-            delivery.incidents.is_empty() || delivery.incidents.contains(id)
-        };
-        let mut reached = self.content.reached.clone();
-        let mut before = self.content.before.clone();
-        if reached.is_empty() {
-            before.retain(|id, _| {
-                self.delivered().any(|it| is_told(it, id))
-                    && self.waiting().any(|it| is_told(it, id))
-            });
-        }
-        let waits = |to: &Shown| self.waiting().any(|it| it.to == *to);
-        let others = self.delivered().map(|it| it.to.clone());
-        reached.extend(others.filter(|to| !waits(to)));
-        (!before.is_empty() && !reached.is_empty()).then_some((reached, before))
-    }
-
     /// Whether this is a weekly report.
     pub(super) fn is_weekly(&self) -> bool {
         self.content.envelope.week.is_some()
     }
 
-    /// Whether the message is for readers whom an earlier one did not reach.
-    pub(super) fn is_for_others(&self) -> bool {
-        !self.content.reached.is_empty()
-    }
-
-    /// Whether the recipient gets this message, unless another one does.
-    pub(super) fn takes(&self, recipient: &str) -> bool {
-        !self.content.reached.contains(&Delivery::text(recipient))
-    }
-
-    /// The incidents with the positions of the readers of this message.
-    pub(super) fn as_heard(
+    /// The incidents as nobody was told of those that the message tells: for the recipients whom the service refused.
+    pub(super) fn as_undelivered(
         &self,
         notifier: &str,
         mut incidents: Vec<IncidentFile>,
     ) -> Vec<IncidentFile> {
-        if self.is_for_others() {
-            for file in &mut incidents {
-                if let Some(through) = self.content.before.get(&file.log.id) {
-                    let heard = file.notified.entry(notifier.to_owned()).or_default();
-                    heard.through.clone_from(through);
-                }
-            }
+        let delivered =
+            |file: &&mut IncidentFile| self.content.delivered.contains_key(&file.log.id);
+        for file in incidents.iter_mut().filter(delivered) {
+            let card = NewestCard::default();
+            file.notified.insert(notifier.to_owned(), card);
         }
         incidents
     }
 
-    /// Plans the deliveries of a report, with the notifier's settings, whose digest is `settings`. After a
-    /// change of the settings, deliveries that failed are due again. Recipients that people removed are dropped.
+    /// Plans the deliveries of a report, with the notifier's settings, whose digest is `settings`. A delivery that was
+    /// made stays made while the report tells the same, or `is_for_refused`. After a change of the settings, deliveries
+    /// that failed are due again. Recipients that people removed are dropped.
     pub(super) fn plan(
         &mut self,
         settings: &str,
         report: &NotifierReport,
-        incidents: &[IncidentFile],
-        notifier: &str,
         planned: Option<&[PlannedDelivery]>,
+        is_for_refused: bool,
     ) {
-        self.content.incidents = report.heard.len() as u64;
+        let content = &mut self.content;
+        content.incidents = report.delivered.len() as u64;
+        if !is_for_refused {
+            content.delivered = report.delivered.iter().cloned().collect();
+        }
         let audience = report.envelope.summary.audience.clone();
-        self.content.envelope.summary.audience = audience;
-        for (id, _) in &report.heard {
-            let file = incidents.iter().find(|file| file.log.id == *id);
-            let through = file.and_then(|file| file.notified.get(notifier)?.through.clone());
-            self.content.before.entry(id.clone()).or_insert(through);
+        content.envelope.summary.audience = audience;
+        if content.tells != report.envelope.tells() && !is_for_refused {
+            report.envelope.tells().clone_into(&mut content.tells);
+            content.deliveries = None;
         }
-        if !self.is_for_others() {
-            self.content.heard = report.heard.iter().cloned().collect();
-        }
-        if self.content.settings != settings {
+        if content.settings != settings {
+            settings.clone_into(&mut content.settings);
             self.retry_failed();
-            settings.clone_into(&mut self.content.settings);
         }
         let Some(planned) = planned else { return };
         let old = self.content.deliveries.take().unwrap_or_default();
@@ -394,27 +342,6 @@ impl Message {
         self.content.deliveries = Some(deliveries);
     }
 
-    /// Does not ask again for what a service refused with the same settings: a person must act first.
-    pub(super) fn keep_refusals(&mut self, earlier: &[Self]) {
-        let settings = &self.content.settings;
-        let alike = earlier.iter().filter(|it| it.content.settings == *settings);
-        let refused: Vec<OutboxDelivery> = alike
-            .flat_map(Self::waiting)
-            .filter(|it| it.outcome == OutboxOutcome::Failed && it.scope == Scope::Delivery)
-            .cloned()
-            .collect();
-        for delivery in self.content.deliveries.iter_mut().flatten() {
-            if let Some(refused) = refused.iter().find(|it| it.to == delivery.to) {
-                let (id, incidents) = (delivery.id.clone(), delivery.incidents.clone());
-                *delivery = OutboxDelivery {
-                    id,
-                    incidents,
-                    ..refused.clone()
-                };
-            }
-        }
-    }
-
     /// Makes the deliveries that failed due again.
     pub(super) fn retry_failed(&mut self) {
         for delivery in self.content.deliveries.iter_mut().flatten() {
@@ -431,8 +358,10 @@ impl Message {
 
     /// The ids of the deliveries that are due.
     pub(crate) fn due(&self) -> Vec<String> {
-        let due = self.waiting().filter(|delivery| delivery.is_due());
-        due.map(|delivery| delivery.id.clone()).collect()
+        self.waiting()
+            .filter(|delivery| delivery.is_due())
+            .map(|delivery| delivery.id.clone())
+            .collect()
     }
 
     /// Stores the result of one delivery.
@@ -446,14 +375,16 @@ impl Message {
 
     pub(super) fn save(&self) -> anyhow::Result<()> {
         let bytes = self.content.to_bytes()?;
-        let written = self.file.replace(&bytes);
-        written.with_context(|| format!("cannot write {}", self.file))
+        self.file
+            .replace(&bytes)
+            .with_context(|| format!("cannot write {}", self.file))
     }
 
     /// Removes the message: every delivery was made, or a person drops the rest.
     pub(crate) fn remove(&self) -> anyhow::Result<()> {
-        let removed = self.file.remove();
-        removed.with_context(|| format!("cannot remove {}", self.file))?;
+        self.file
+            .remove()
+            .with_context(|| format!("cannot remove {}", self.file))?;
         // A folder stays while it has other messages.
         self.file.root().remove_empty(2);
         Ok(())
@@ -462,26 +393,36 @@ impl Message {
 
 impl EarlierTries {
     /// The tries of messages that nobody got; `None` without messages.
-    fn of(unheard: &[Message]) -> Option<Self> {
+    fn of(unsent: &[&Message]) -> Option<Self> {
+        let unsent = || unsent.iter().copied();
         let delays = || {
             let now = |message: &Message| message.content.envelope.run.started;
-            unheard.iter().filter_map(move |it| it.delay(now(it)))
+            unsent().filter_map(move |it| it.delay(now(it)))
         };
         Some(Self {
-            since: unheard.iter().map(Message::since).min()?,
+            since: unsent().map(Message::since).min()?,
             first_tried: delays().map(|delay| delay.first_tried).min(),
             last_tried: delays().map(|delay| delay.last_tried).max(),
             fault: delays()
                 .next_back()
                 .map(|delay| delay.reason)
                 .unwrap_or_default(),
-            attempts: unheard
-                .iter()
-                .map(Message::attempts)
-                .max()
-                .unwrap_or_default(),
+            attempts: unsent().map(Message::attempts).max().unwrap_or_default(),
         })
     }
+}
+
+/// The deliveries, whose tries are those of an earlier message.
+fn untried(deliveries: &[OutboxDelivery]) -> Vec<OutboxDelivery> {
+    deliveries
+        .iter()
+        .map(|delivery| OutboxDelivery {
+            first_tried: None,
+            last_tried: None,
+            attempts: 0,
+            ..delivery.clone()
+        })
+        .collect()
 }
 
 /// The run without its incidents, findings and mistakes.

@@ -1,6 +1,6 @@
 //! The content of a file of the outbox: the deliveries of a message, and their faults.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use anyhow::Context;
 use jiff::Timestamp;
@@ -10,7 +10,7 @@ use urldb_protocol::{
     Delivery, DeliveryOutcome, Envelope, PROTOCOL, PlannedDelivery, Scope, Shown,
 };
 
-use crate::ledger::Heard;
+use crate::ledger::NewestCard;
 use crate::limits;
 
 /// Most replies of a service that are stored for one delivery.
@@ -25,20 +25,16 @@ pub(super) struct MessageFile {
     pub(super) protocol: u32,
     /// Digest of the notifier's section of urldb.toml when the deliveries were planned.
     pub(super) settings: String,
+    /// Identifies what the deliveries tell, as [`Envelope::tells`].
+    pub(super) tells: String,
     /// Every delivery of the message; absent until they are planned.
     pub(super) deliveries: Option<Vec<OutboxDelivery>>,
-    /// The recipients who have heard what the message tells, if others have not.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub(super) reached: BTreeSet<Shown>,
-    /// The last event that the readers of the message have heard of each incident, by the id of the incident.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) before: BTreeMap<String, Option<String>>,
     /// The earlier messages whose place this one takes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) earlier: Option<EarlierTries>,
-    /// The position of the notifier in each incident after the first delivery, by the id of the incident.
+    /// The newest card of each incident once the message is delivered, by the id of the incident.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) heard: BTreeMap<String, Heard>,
+    pub(super) delivered: BTreeMap<String, NewestCard>,
     /// Number of incidents that the message tells.
     pub(super) incidents: u64,
     /// The run without its incidents, findings and mistakes.
@@ -111,12 +107,10 @@ impl MessageFile {
     /// The text of the file: a message that is too long leaves out replies, facts, then deliveries.
     pub(super) fn to_bytes(&self) -> anyhow::Result<Vec<u8>> {
         let mut short = self.clone();
-        let deliveries = short.deliveries.iter().flatten();
-        let is_made = |it: &OutboxDelivery| it.outcome == OutboxOutcome::Delivered;
-        if short.reached.is_empty() && !deliveries.clone().any(is_made) {
-            // The ledger has the position of all readers.
-            short.before.clear();
-            short.heard.clear();
+        let mut deliveries = short.deliveries.iter().flatten();
+        if !deliveries.any(|it| it.outcome == OutboxOutcome::Delivered) {
+            // Each try composes the message anew.
+            short.delivered.clear();
         }
         loop {
             let bytes = serde_json::to_vec_pretty(&short).context("cannot write a message")?;
@@ -126,7 +120,7 @@ impl MessageFile {
         }
     }
 
-    /// Leaves something out. Returns false if nothing is left to leave out: the positions of readers stay.
+    /// Leaves something out. Returns false if nothing is left to leave out.
     fn shorten(&mut self) -> bool {
         let deliveries = self.deliveries.as_deref_mut().unwrap_or_default();
         let long = deliveries.iter_mut().filter(|it| it.replies.len() > 1);
@@ -138,9 +132,9 @@ impl MessageFile {
         if is_shorter {
             return true;
         }
-        if !self.heard.is_empty() {
+        if !self.delivered.is_empty() {
             // The ledger gets these after each delivery; after a kill in between, readers hear it twice.
-            self.heard.clear();
+            self.delivered.clear();
             return true;
         }
         // The next try plans anew what was not made; a delivery that was made is forgotten last.
@@ -217,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_file_keeps_the_positions_of_readers_and_what_was_delivered() {
+    fn a_long_file_keeps_what_was_delivered() {
         let text = include_str!("../../docs/envelope.example.json");
         let mut envelope: Envelope = serde_json::from_str(text).unwrap();
         envelope.incidents.clear();
@@ -240,29 +234,27 @@ mod tests {
                 remember: vec![],
             })
         });
-        let heard = Heard {
+        let card = NewestCard {
             facts: [(
                 "subject".to_owned(),
                 Delivery::text("a file is gone".repeat(9)),
             )]
             .into(),
-            ..Heard::default()
+            ..NewestCard::default()
         };
         let file = MessageFile {
             protocol: PROTOCOL,
             settings: String::new(),
             deliveries: Some(deliveries.collect()),
-            reached: BTreeSet::new(),
-            before: ids.iter().map(|id| (id.clone(), None)).collect(),
+            tells: String::new(),
             earlier: None,
-            heard: ids.iter().map(|id| (id.clone(), heard.clone())).collect(),
+            delivered: ids.iter().map(|id| (id.clone(), card.clone())).collect(),
             incidents: 400,
             envelope,
         };
         let bytes = file.to_bytes().unwrap();
         assert!(bytes.len() <= LARGEST, "{}", bytes.len());
         let short: MessageFile = serde_json::from_slice(&bytes).unwrap();
-        assert_eq!(short.before, file.before);
         let deliveries = short.deliveries.unwrap();
         let first = deliveries.first().map(|it| it.id.as_str());
         assert_eq!(first, Some("delivery-99"));

@@ -196,8 +196,8 @@ fn http(section: &NotifierSection<'_>, http: &NotifyHttp) -> anyhow::Result<urld
     let network = &section.config.network;
     let own = http.ca_file.as_ref().map(|path| section.path(path));
     let authorities = own.as_ref().or(network.ca_file.as_ref()).map(|path| {
-        let read = urldb_files::read(path, urldb_fetch::LARGEST_CA_FILE);
-        let read = read.with_context(|| format!("cannot read {}", path.display()));
+        let read = urldb_files::read(path, urldb_fetch::LARGEST_CA_FILE)
+            .with_context(|| format!("cannot read {}", path.display()));
         match own {
             Some(_) => section.about("ca-file", read),
             None => section.about_network("ca-file", read),

@@ -145,15 +145,18 @@ impl NotifierStatus {
 
     /// Whether no delivery is tried again before a person acts.
     pub fn waits_for_change(&self) -> bool {
-        let mut waiting = self.waiting.iter();
-        waiting.all(|message| message.is_planned() && message.due().is_empty())
+        self.waiting
+            .iter()
+            .all(|message| message.is_planned() && message.due().is_empty())
     }
 
     /// The fault that people should look at first: what a person must mend, or else the last fault.
     pub(crate) fn fault(&self) -> Option<&OutboxDelivery> {
         let tried = || {
-            let waiting = self.waiting.iter().flat_map(Message::waiting);
-            waiting.filter(|delivery| !delivery.message.is_empty())
+            self.waiting
+                .iter()
+                .flat_map(Message::waiting)
+                .filter(|delivery| !delivery.message.is_empty())
         };
         let failed = tried().filter(|delivery| delivery.outcome == OutboxOutcome::Failed);
         let latest = |delivery: &&OutboxDelivery| delivery.last_tried;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
 use urldb_render::numbers::count;
 
 use super::audience::{Route, Routing};
@@ -24,26 +23,26 @@ pub struct Unrouted {
 
 /// The broken URLs of these incidents that no section tells anybody of, muted ones aside; `None` if there are
 /// none, or all sections are of sites or have `after`.
-pub fn unrouted(config: &Config, incidents: &[IncidentFile], now: Timestamp) -> Option<Unrouted> {
-    Routing::new(config).unrouted(incidents, now)
+pub fn unrouted(config: &Config, incidents: &[IncidentFile]) -> Option<Unrouted> {
+    Routing::new(config).unrouted(incidents)
 }
 
 impl Routing {
-    pub(super) fn unrouted(&self, incidents: &[IncidentFile], now: Timestamp) -> Option<Unrouted> {
+    pub(super) fn unrouted(&self, incidents: &[IncidentFile]) -> Option<Unrouted> {
         if !self.has_sections() {
             return None;
         }
         let mut by_host: BTreeMap<String, u64> = BTreeMap::new();
         for file in incidents {
-            let routes = self.telling();
-            let routes: Vec<Route<'_>> = routes
+            let routes: Vec<Route<'_>> = self
+                .telling()
                 .filter_map(|(name, route)| route.of_incident(name, file))
                 .collect();
             let state = file.log.state();
             let members = state.members.iter().filter(|(_, member)| !member.muted);
             let lost = members.filter(|(key, member)| {
                 let mut routes = routes.iter();
-                !routes.any(|route| route.has_member((key, member), None, now))
+                !routes.any(|route| route.has_member(key, member))
             });
             match lost.count() as u64 {
                 0 => {}

@@ -4,7 +4,7 @@ use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use urldb_protocol::{Envelope, Incident, Phase, Week};
-use urldb_verdict::incident::{Member, MemberKey, Reader, ended, time_of, view};
+use urldb_verdict::incident::{Reader, view};
 
 use super::audience::{Section, routed};
 use super::report::NotifierReport;
@@ -19,8 +19,8 @@ pub(super) fn is_due(day: Weekday, past: &[PastRun], now: Timestamp) -> bool {
     let days = SignedDuration::from_hours(24 * i64::from(date.weekday().since(day)));
     let begin = now
         .checked_sub(days)
-        .map(|at| at.to_zoned(TimeZone::UTC).date());
-    let begin = begin.and_then(|date| date.to_zoned(TimeZone::UTC));
+        .map(|at| at.to_zoned(TimeZone::UTC).date())
+        .and_then(|date| date.to_zoned(TimeZone::UTC));
     // Close to the first year that can be written, there is no week before.
     begin.is_ok_and(|begin| !past.iter().any(|run| run.at >= begin.timestamp()))
 }
@@ -56,8 +56,9 @@ pub(super) fn weekly_report(
     envelope.incidents = open.collect();
     if let Some(week) = &mut envelope.week {
         let from = week.from;
-        let closed = incidents.iter();
-        let closed = closed.filter_map(|file| seen(file, section, now, Some(from)));
+        let closed = incidents
+            .iter()
+            .filter_map(|file| seen(file, section, now, Some(from)));
         week.closed = closed.collect();
         for incidents in [&mut envelope.incidents, &mut week.closed] {
             incidents.sort_by(|a, b| a.order().cmp(&b.order()));
@@ -69,7 +70,7 @@ pub(super) fn weekly_report(
     NotifierReport {
         envelope,
         has_news: true,
-        heard: vec![],
+        delivered: vec![],
         passed: vec![],
     }
 }
@@ -82,29 +83,19 @@ fn seen(
     closed_since: Option<Timestamp>,
 ) -> Option<Incident> {
     let route = section.route_of(file)?;
-    let takes = |key: &MemberKey, member: &Member, until: Option<Timestamp>| {
-        route.has_member((key, member), until, now)
-    };
     let reader = Reader {
-        heard: file.log.events.len(),
-        heard_at: None,
-        takes: &takes,
-        took: &takes,
+        known: file.log.events.len(),
+        takes: &|key, member| route.has_member(key, member),
         takes_notice: &|notice| route.has_notice(notice),
-        took_notice: &|notice| route.has_notice(notice),
         sees_muted: false,
-        elsewhere: &[],
     };
-    let state = file.log.state();
-    match (state.closed.as_deref().and_then(time_of), closed_since) {
-        (Some(at), Some(since)) if at >= since && at <= now => ended(&file.log, &reader),
-        (None, None) => {
-            let mut incident = view(&file.log, &reader)?;
-            incident.phase = Phase::Unchanged;
-            Some(incident)
-        }
-        _ => None,
-    }
+    let incident = view(&file.log, &reader).filter(|it| !it.is_about_nothing())?;
+    let is_delivered = match (incident.closed, closed_since) {
+        (Some(at), Some(since)) => at >= since && at <= now,
+        (None, None) => incident.phase != Phase::Closed && !route.holds_back(file, now),
+        _ => false,
+    };
+    is_delivered.then_some(incident)
 }
 
 #[cfg(test)]
@@ -121,8 +112,8 @@ mod tests {
             due: 0,
             verified: 0,
             own_network: 0,
-            limited: vec![],
-            no_longer_limited: vec![],
+            impaired: vec![],
+            no_longer_impaired: vec![],
             answered: true,
         }
     }

@@ -151,14 +151,17 @@ impl Commits {
                 continue;
             };
             for (from, to) in moves::of_commit(repository, id, folder)? {
-                let common = self.records.iter().filter(|((host, path), changes)| {
-                    let key = (to.clone(), path.clone());
-                    let new = self.records.get(&key).map_or(&[][..], Vec::as_slice);
-                    *host == from
-                        && changes.contains(&(*commit, Change::Removed))
-                        && new.contains(&(*commit, Change::Added))
-                });
-                let common = common.count() as u64;
+                let common = self
+                    .records
+                    .iter()
+                    .filter(|((host, path), changes)| {
+                        let key = (to.clone(), path.clone());
+                        let new = self.records.get(&key).map_or(&[][..], Vec::as_slice);
+                        *host == from
+                            && changes.contains(&(*commit, Change::Removed))
+                            && new.contains(&(*commit, Change::Added))
+                    })
+                    .count() as u64;
                 self.moves.push(Move {
                     commit: *commit,
                     from,
@@ -186,8 +189,12 @@ impl Commits {
             .rev()
             .find(|it| it.to == name && it.commit < end)
         {
-            let changes = self.files.get(&found.from).map_or(&[][..], Vec::as_slice);
-            let reused = changes.iter().find(|it| it.commit > found.commit);
+            let reused = self
+                .files
+                .get(&found.from)
+                .map_or(&[][..], Vec::as_slice)
+                .iter()
+                .find(|it| it.commit > found.commit);
             let is_known = found.from == host || names.iter().any(|it| it.host == found.from);
             if !is_known {
                 names.push(FormerName {
@@ -212,49 +219,56 @@ impl Commits {
         let rest = url.split_once("://").and_then(|(scheme, rest)| {
             Some((
                 scheme,
-                rest.strip_prefix(host)
+                rest.strip_prefix(&*urldb_canon::authority(host))
                     .filter(|path| path.starts_with('/'))?,
             ))
         });
         let former = self.former_names(host).into_iter();
         former.filter_map(move |former| {
             let (scheme, path) = rest?;
-            Some(format!("{scheme}://{}{path}", former.host))
+            Some(format!(
+                "{scheme}://{}{path}",
+                urldb_canon::authority(former.host)
+            ))
         })
     }
 
     /// The commits that changed the domain file of a host, oldest first, those under earlier names included: each with
     /// its name.
     pub(super) fn of_host<'a>(&'a self, host: &'a str) -> Vec<(&'a str, Timestamp, CommitInfo)> {
-        let names = self.names(host).into_iter();
-        let changes = names.flat_map(|(name, end)| {
-            let changes = self.files.get(name).into_iter().flatten();
-            let changes = changes.filter(move |change| change.commit < end);
-            changes.map(move |change| (name, *change))
+        let changes = self.names(host).into_iter().flat_map(|(name, end)| {
+            self.files
+                .get(name)
+                .into_iter()
+                .flatten()
+                .filter(move |change| change.commit < end)
+                .map(move |change| (name, *change))
         });
         self.infos(changes).collect()
     }
 
     /// The commits that changed a record, oldest first, those under earlier names of the host included.
     pub(super) fn of_record(&self, host: &str, path: &str) -> Vec<(Timestamp, CommitInfo)> {
-        let names = self.names(host).into_iter();
-        let changes = names.flat_map(|(name, end)| {
-            let changes = self.records.get(&(name.to_owned(), path.to_owned()));
-            let changes = changes.into_iter().flatten();
-            let changes = changes.filter(move |(commit, _)| *commit < end);
-            changes.map(move |(commit, change)| {
-                let is = |kind| u64::from(*change == kind);
-                let change = FileChange {
-                    commit: *commit,
-                    added: is(Change::Added),
-                    changed: is(Change::Changed),
-                    removed: is(Change::Removed),
-                };
-                (name, change)
-            })
+        let changes = self.names(host).into_iter().flat_map(|(name, end)| {
+            self.records
+                .get(&(name.to_owned(), path.to_owned()))
+                .into_iter()
+                .flatten()
+                .filter(move |(commit, _)| *commit < end)
+                .map(move |(commit, change)| {
+                    let is = |kind| u64::from(*change == kind);
+                    let change = FileChange {
+                        commit: *commit,
+                        added: is(Change::Added),
+                        changed: is(Change::Changed),
+                        removed: is(Change::Removed),
+                    };
+                    (name, change)
+                })
         });
-        let infos = self.infos(changes);
-        infos.map(|(_, at, info)| (at, info)).collect()
+        self.infos(changes)
+            .map(|(_, at, info)| (at, info))
+            .collect()
     }
 
     /// Changes of the records of several names, in the order of the commits.
@@ -264,23 +278,26 @@ impl Commits {
     ) -> impl Iterator<Item = (&'a str, Timestamp, CommitInfo)> {
         let mut changes: Vec<_> = changes.collect();
         changes.sort_by_key(|(_, change)| change.commit);
-        let changes = changes.into_iter();
-        changes.filter_map(|(name, change)| self.info(&change, name))
+        changes
+            .into_iter()
+            .filter_map(|(name, change)| self.info(&change, name))
     }
 
     /// The commits that changed domain files, by host: each with the host. A move belongs to the new name.
     pub(super) fn of_hosts(&self) -> impl Iterator<Item = (&str, Timestamp, CommitInfo)> {
-        let changes = self.files.iter().flat_map(|(host, changes)| {
-            let changes = changes.iter();
-            changes.filter_map(|change| self.info(change, host))
-        });
-        changes.filter(|(_, _, info)| info.moved_to.is_none() || info.moved_from.is_some())
+        self.files
+            .iter()
+            .flat_map(|(host, changes)| changes.iter().filter_map(|change| self.info(change, host)))
+            .filter(|(_, _, info)| info.moved_to.is_none() || info.moved_from.is_some())
     }
 
     /// The names that a host has had, each with the commit that ended it.
     fn names<'a>(&'a self, host: &'a str) -> Vec<(&'a str, u32)> {
-        let former = self.former_names(host).into_iter();
-        let mut names: Vec<(&str, u32)> = former.map(|it| (it.host, it.moved)).collect();
+        let mut names: Vec<(&str, u32)> = self
+            .former_names(host)
+            .into_iter()
+            .map(|it| (it.host, it.moved))
+            .collect();
         names.push((host, u32::MAX));
         names
     }
@@ -294,8 +311,11 @@ impl Commits {
 
     /// The places of the commits in their order, by id.
     pub(super) fn places(&self) -> HashMap<&str, usize> {
-        let ids = self.all.iter().map(|commit| commit.id.as_str());
-        ids.zip(0..).collect()
+        self.all
+            .iter()
+            .map(|commit| commit.id.as_str())
+            .zip(0..)
+            .collect()
     }
 
     /// A change of the records of a host. Records that moved are neither added nor removed.
@@ -349,8 +369,12 @@ impl Reading {
                 added,
             } => {
                 if let Some(edited) = &mut self.edited {
-                    let file = self.files.entry(edited.host.clone()).or_default();
-                    file.apply(edited, start, removed.len(), &added);
+                    self.files.entry(edited.host.clone()).or_default().apply(
+                        edited,
+                        start,
+                        removed.len(),
+                        &added,
+                    );
                 }
             }
         }
@@ -359,16 +383,19 @@ impl Reading {
     fn begin_file(&mut self, path: &Path, folder: &Path) {
         let name = path.strip_prefix(folder).ok();
         let name = name.filter(|name| name.components().count() == 1);
-        let host = name.filter(|name| urldb_format::is_domain_file(name));
-        let host = host.map(urldb_format::host_of);
+        let host = name
+            .filter(|name| urldb_format::is_domain_file(name))
+            .map(urldb_format::host_of);
         // The old name and the new one are the same.
         if self.edited.as_ref().map(|edited| &edited.host) == host.as_ref() {
             return;
         }
         self.end_file();
         self.edited = host.map(|host| {
-            let known = self.files.get(&host);
-            let was_empty = known.is_none_or(|file| file.lines.is_empty());
+            let was_empty = self
+                .files
+                .get(&host)
+                .is_none_or(|file| file.lines.is_empty());
             Edited::new(host, was_empty)
         });
     }
@@ -377,8 +404,9 @@ impl Reading {
         let Some(edited) = self.edited.take() else {
             return;
         };
-        let commit = u32::try_from(self.commits.all.len()).unwrap_or(u32::MAX);
-        let commit = commit.saturating_sub(1);
+        let commit = u32::try_from(self.commits.all.len())
+            .unwrap_or(u32::MAX)
+            .saturating_sub(1);
         self.commits.last.insert(edited.host.clone(), commit);
         let Some(file) = self.files.get(&edited.host).filter(|file| !file.is_lost) else {
             return;

@@ -72,10 +72,9 @@ impl Calendar {
 
     fn last(&self) -> Date {
         let days = i64::try_from(self.days).unwrap_or(i64::MAX) - 1;
-        let last = self
-            .first
-            .checked_add(jiff::SignedDuration::from_hours(24 * days));
-        last.unwrap_or(Date::MAX)
+        self.first
+            .checked_add(jiff::SignedDuration::from_hours(24 * days))
+            .unwrap_or(Date::MAX)
     }
 
     pub(super) fn dates(&self) -> impl Iterator<Item = Date> {
@@ -156,22 +155,26 @@ pub(super) fn incident_days(
         let days = days_between(since, until, &steps, urls, calendar)?;
         Some((domain_of(incident), days))
     });
-    let others = replay.incidents();
-    let others = others.filter(|(id, _)| !incidents.contains_key(*id));
-    let without_file = others.filter_map(|(_, lines)| {
-        let (first, last) = (lines.first()?, lines.last()?);
-        let (since, until) = (date_of(first.at), date_of(last.at));
-        let days = days_between(since, until, &steps(lines), first.urls, calendar)?;
-        Some((first.host.clone(), days))
-    });
+    let without_file = replay
+        .incidents()
+        .filter(|(id, _)| !incidents.contains_key(*id))
+        .filter_map(|(_, lines)| {
+            let (first, last) = (lines.first()?, lines.last()?);
+            let (since, until) = (date_of(first.at), date_of(last.at));
+            let days = days_between(since, until, &steps(lines), first.urls, calendar)?;
+            Some((first.host.clone(), days))
+        });
     with_file.chain(without_file).collect()
 }
 
 /// Dates from which on an incident has a number of affected URLs.
 fn steps(lines: &[IncidentLine]) -> Vec<(Date, u64)> {
-    let open = lines.iter().filter(|line| line.because.is_none());
-    let open = open.filter(|line| line.phase != urldb_protocol::Phase::Closed);
-    open.map(|line| (date_of(line.at), line.urls)).collect()
+    lines
+        .iter()
+        .filter(|line| line.because.is_none())
+        .filter(|line| line.phase != urldb_protocol::Phase::Closed)
+        .map(|line| (date_of(line.at), line.urls))
+        .collect()
 }
 
 /// The days from `since` to `until` that are in the calendar. Before the first step, the number of
@@ -189,8 +192,9 @@ fn days_between(
     let (from, until) = (calendar.clamped(since), calendar.clamped(until));
     let first = steps.first().map_or(urls, |(_, urls)| *urls);
     let mut affected = vec![0; (until + 1).saturating_sub(from)];
-    let begins = std::iter::once((since, first)).chain(steps.iter().copied());
-    let begins: Vec<(Date, u64)> = begins.collect();
+    let begins: Vec<(Date, u64)> = std::iter::once((since, first))
+        .chain(steps.iter().copied())
+        .collect();
     for (index, (begin, urls)) in begins.iter().enumerate() {
         let end = begins
             .get(index + 1)

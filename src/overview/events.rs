@@ -33,12 +33,13 @@ fn events(file: &IncidentFile) -> IncidentEvents {
     for (_, departure) in gone.filter(|(key, _)| !state.members.contains_key(key)) {
         *left.entry(departure.because).or_default() += 1;
     }
-    let chapters = all_chapters(log).into_iter();
-    let chapters = chapters.map(|(chapter, event)| ChapterDetails {
-        evidence: event.evidence.iter().take(MOST_EVIDENCE).cloned().collect(),
-        agreeing: event.agreeing,
-        chapter,
-    });
+    let chapters = all_chapters(log)
+        .into_iter()
+        .map(|(chapter, event)| ChapterDetails {
+            evidence: event.evidence.iter().take(MOST_EVIDENCE).cloned().collect(),
+            agreeing: event.agreeing,
+            chapter,
+        });
     IncidentEvents {
         chapters: chapters.collect(),
         left: left.into_iter().collect(),

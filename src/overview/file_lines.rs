@@ -29,10 +29,9 @@ impl Line {
 
 /// The value of a scalar as canonical files have it: plain, or in single quotes.
 fn plain(text: &str) -> String {
-    let quoted = text
-        .strip_prefix('\'')
-        .and_then(|text| text.strip_suffix('\''));
-    quoted.map_or_else(|| text.to_owned(), |text| text.replace("''", "'"))
+    text.strip_prefix('\'')
+        .and_then(|text| text.strip_suffix('\''))
+        .map_or_else(|| text.to_owned(), |text| text.replace("''", "'"))
 }
 
 /// The lines of a domain file.

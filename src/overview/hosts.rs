@@ -1,4 +1,4 @@
-//! The promises of one domain file, and their believed states.
+//! The promises of one domain file, and their confirmed states.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -7,14 +7,14 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use urldb_format::{Linter, fold};
 use urldb_protocol::{
-    ComesAndGoes, Counts, FileCounts, Finding, HostOverview, Mistake, UrlBelief, UrlOverview,
+    Counts, FileCounts, Finding, Flapping, HostOverview, Mistake, UrlCondition, UrlOverview,
     UrlUses,
 };
 use urldb_verdict::{
     Cnames, DomainPlan, FileOptions, Job, KeptBodies, PlanOptions, Rehash, Selection, Warning,
 };
 
-use super::belief::selected;
+use super::condition::selected;
 use super::date_of;
 use super::days::HostDays;
 use super::sources::Sources;
@@ -49,8 +49,8 @@ pub struct HostUrls {
     pub(super) reasons: HashMap<String, String>,
     /// The places in lists that use affected URLs.
     pub(super) used: BTreeMap<String, UrlUses>,
-    /// The last results of an affected URL that comes and goes, by the id of its incident.
-    pub(super) results: HashMap<String, ComesAndGoes>,
+    /// The last results of an affected flapping URL, by the id of its incident.
+    pub(super) results: HashMap<String, Flapping>,
 }
 
 impl Sources<'_> {
@@ -170,24 +170,19 @@ impl<'a> HostReading<'a> {
         let host = &mut self.read.host;
         host.in_incidents += u64::from(url.incident.is_some());
         host.counts.urls += 1;
-        match url.standing {
-            UrlBelief::Affected => {
-                let is_flapping = url.comes_and_goes.is_some();
+        match url.condition {
+            UrlCondition::Affected => {
+                let is_flapping = url.flapping.is_some();
                 host.counts.add_affected(is_flapping, url.muted, false);
             }
-            UrlBelief::Unconfirmed => host.counts.unconfirmed += 1,
-            UrlBelief::Unknown => host.counts.unknown += 1,
-            UrlBelief::Kept => host.counts.ok += 1,
+            UrlCondition::Unconfirmed => host.counts.unconfirmed += 1,
+            UrlCondition::Unknown => host.counts.unknown += 1,
+            UrlCondition::Kept => host.counts.ok += 1,
         }
         host.checked = host.checked.max(url.checked);
         self.never_checked |= url.checked.is_none();
-        if let Some(checked) = url.checked {
-            let known = host.all_checked.unwrap_or(checked);
-            host.all_checked = Some(known.min(checked));
-        }
-        if let Some(since) = url.known_since {
-            host.known_since = Some(host.known_since.unwrap_or(since).min(since));
-        }
+        host.all_checked = host.all_checked.into_iter().chain(url.checked).min();
+        host.known_since = host.known_since.into_iter().chain(url.known_since).min();
         if let Some(incident) = &url.incident
             && !host.incidents.contains(incident)
         {
@@ -205,7 +200,7 @@ impl<'a> HostReading<'a> {
                 .entry(incident.clone())
                 .or_insert_with(|| reason.clone());
         }
-        if let (Some(incident), Some(last)) = (&url.incident, &url.comes_and_goes) {
+        if let (Some(incident), Some(last)) = (&url.incident, &url.flapping) {
             let results = &mut self.read.results;
             results.insert(incident.clone(), last.clone());
         }
@@ -247,16 +242,22 @@ impl<'a> HostReading<'a> {
         if let Some(since) = url.known_since {
             self.days.promise_from(date_of(since), calendar);
         }
-        let entry = self.ledger.get(&job.key);
-        let failed = entry.into_iter().flat_map(|entry| &entry.breaks);
-        let failed = failed.filter_map(|run| date_of_run(run));
-        let pending = url.pending_since.map(date_of);
-        let pending = pending.into_iter().flat_map(|first| {
-            first
-                .max(calendar.first())
-                .series(jiff::Span::new().days(1))
-                .take_while(|day| *day <= date_of(self.sources.now))
-        });
+        let failed = self
+            .ledger
+            .get(&job.key)
+            .into_iter()
+            .flat_map(|entry| entry.breaks)
+            .filter_map(|run| date_of_run(&run));
+        let pending = url
+            .pending_since
+            .map(date_of)
+            .into_iter()
+            .flat_map(|first| {
+                first
+                    .max(calendar.first())
+                    .series(jiff::Span::new().days(1))
+                    .take_while(|day| *day <= date_of(self.sources.now))
+            });
         for day in failed.chain(pending) {
             if let Some(index) = calendar.index_of(day) {
                 self.days.in_doubt[index] = true;
@@ -268,10 +269,10 @@ impl<'a> HostReading<'a> {
     fn warn(&mut self, url: &UrlOverview) {
         if let Some((failures, runs)) = url.failures
             && failures >= FAILURES
-            && url.standing != UrlBelief::Affected
+            && url.condition != UrlCondition::Affected
         {
             let message = format!("broke in {failures} of its last {runs} runs");
-            let finding = warning(url, Warning::Intermittent, message);
+            let finding = warning(url, Warning::Flapping, message);
             self.read.warnings.push(finding);
         }
     }
@@ -294,8 +295,10 @@ impl<'a> HostReading<'a> {
         }
         host.verified = self.verified.iter().flatten().max().copied();
         if host.verified.is_some() {
-            let others = self.verified.iter();
-            let others = others.filter(|verified| **verified != host.verified);
+            let others = self
+                .verified
+                .iter()
+                .filter(|verified| **verified != host.verified);
             host.verified_without = others.count() as u64;
         }
         if self.verified.iter().all(Option::is_some) {
@@ -303,8 +306,11 @@ impl<'a> HostReading<'a> {
         }
         host.counts.mistakes = self.read.mistakes.len() as u64;
         host.counts.warnings = self.read.warnings.len() as u64;
-        let incidents = self.sources.days.get(&host.host);
-        let incidents = incidents.map_or(&[][..], Vec::as_slice);
+        let incidents = self
+            .sources
+            .days
+            .get(&host.host)
+            .map_or(&[][..], Vec::as_slice);
         host.days = self.days.levels(incidents, calendar);
         self.read.promised = self.days.promised;
         self.read

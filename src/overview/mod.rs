@@ -5,7 +5,7 @@
 //! - `whole_database`: the overview of the whole database.
 //! - `replay`: the history.
 //! - [`site`]: the status site.
-//! - `hosts`: the promises of one domain file; `belief`: one URL of it.
+//! - `hosts`: the promises of one domain file; `condition`: one URL of it.
 //! - `days`: the level of each day.
 //! - `events`: the events of one incident with their evidence.
 //! - `commits`: the commits that changed records.
@@ -15,8 +15,8 @@
 //! Nothing here contacts a host, and only [`site`] writes files. One domain file and its ledger file are in memory at
 //! a time; of the history, one line at a time and what `replay` keeps.
 
-mod belief;
 mod commits;
+mod condition;
 mod days;
 mod events;
 mod file_lines;
@@ -39,7 +39,7 @@ use urldb_protocol::Incident;
 pub use commits::{Commits, UnknownCommits};
 pub use hosts::HostUrls;
 pub use sources::Sources;
-pub use timeline::{IsWaiting, Scope};
+pub use timeline::Scope;
 
 /// The day of a point in time, in UTC.
 fn date_of(time: Timestamp) -> Date {
@@ -49,7 +49,11 @@ fn date_of(time: Timestamp) -> Date {
 /// The host whose domain file has the URLs of an incident.
 fn domain_of(incident: &Incident) -> String {
     let notice = incident.notice.as_ref().map(|notice| &notice.file);
-    let file = incident.urls.first().map(|url| &url.file).or(notice);
-    let file = file.map(Path::new);
-    file.map_or_else(|| incident.host.clone(), urldb_format::host_of)
+    incident
+        .urls
+        .first()
+        .map(|url| &url.file)
+        .or(notice)
+        .map(Path::new)
+        .map_or_else(|| incident.host.clone(), urldb_format::host_of)
 }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use urldb_files::Root;
-use urldb_protocol::{BlindRun, IncidentStep, RunSummary, State};
+use urldb_protocol::{ImpairedRun, IncidentStep, RunSummary, State};
 use urldb_verdict::{JobKey, Selection};
 
 use crate::ledger::{
@@ -24,7 +24,7 @@ pub(super) struct Replay {
     /// The runs that reached a conclusion about most of their URLs, at a time that is known, in their order.
     runs: Vec<Run>,
     /// The other runs, in their order.
-    blind: Vec<UnseenRun>,
+    impaired: Vec<UnseenRun>,
     starts: Starts,
     /// The latest time of a run that lies in the future.
     future_run: Option<Timestamp>,
@@ -53,7 +53,7 @@ struct Run {
 #[derive(Debug)]
 struct UnseenRun {
     id: Box<str>,
-    summary: BlindRun,
+    summary: ImpairedRun,
     /// Number of runs with results before it.
     before: usize,
 }
@@ -105,8 +105,11 @@ impl Replay {
                 HistoryLine::Change(change) if wants(&change.url) => replay.changes.push(change),
                 HistoryLine::Change(_) => {}
                 HistoryLine::Incident(line) => {
-                    let known = replay.incidents.entry(line.incident.clone());
-                    known.or_default().push(line);
+                    replay
+                        .incidents
+                        .entry(line.incident.clone())
+                        .or_default()
+                        .push(line);
                 }
             }
         }
@@ -118,14 +121,16 @@ impl Replay {
     fn add_run(&mut self, line: RunLine, selections: &mut HashMap<String, u32>) {
         let of = |state: State| line.states.get(&state).copied().unwrap_or_default();
         let inconclusive = of(State::Inconclusive);
-        let states = line.states.iter();
-        let results = states.filter(|(state, _)| **state != State::Inconclusive);
-        let results = results.fold(0_u64, |sum, (_, urls)| sum.saturating_add(*urls));
+        let results = line
+            .states
+            .iter()
+            .filter(|(state, _)| **state != State::Inconclusive)
+            .fold(0_u64, |sum, (_, urls)| sum.saturating_add(*urls));
         // A run without network has checked nothing. A run over an empty database has checked all.
         if results < line.due.div_ceil(2) {
-            self.blind.push(UnseenRun {
+            self.impaired.push(UnseenRun {
                 id: line.run.into(),
-                summary: BlindRun {
+                summary: ImpairedRun {
                     at: line.at,
                     due: line.due,
                     results,
@@ -178,13 +183,14 @@ impl Replay {
         });
         self.changes.dedup();
         self.future_run = take_future(&mut self.runs, now, |run| run.at);
-        take_future(&mut self.blind, now, |run| run.summary.at);
-        for blind in &mut self.blind {
-            let key = (place(&blind.id), blind.summary.at);
+        take_future(&mut self.impaired, now, |run| run.summary.at);
+        for impaired in &mut self.impaired {
+            let key = (place(&impaired.id), impaired.summary.at);
             let before = |run: &Run| (place(&run.id), run.at) < key;
-            blind.before = self.runs.partition_point(before);
+            impaired.before = self.runs.partition_point(before);
         }
-        self.blind.sort_by_key(|run| (run.before, run.summary.at));
+        self.impaired
+            .sort_by_key(|run| (run.before, run.summary.at));
         self.starts = Starts::of(self.runs.iter().map(|run| run.at));
         for (index, run) in (0..).zip(&self.runs) {
             self.selections[run.selection as usize].runs.push(index);
@@ -194,8 +200,10 @@ impl Replay {
     /// The ids of the runs that certainly checked the URL, the latest first.
     pub(super) fn runs_of(&self, url: Selected<'_>) -> impl Iterator<Item = &str> {
         let covers: Vec<bool> = self.selections.iter().map(|it| it.covers(url)).collect();
-        let runs = self.runs.iter().rev();
-        runs.filter(move |run| covers[run.selection as usize])
+        self.runs
+            .iter()
+            .rev()
+            .filter(move |run| covers[run.selection as usize])
             .map(|run| &*run.id)
     }
 
@@ -206,8 +214,13 @@ impl Replay {
         added: Option<Timestamp>,
     ) -> Option<Timestamp> {
         let first = added.map_or(0, |added| self.starts.first_since(added));
-        let covering = self.selections.iter().filter(|it| it.covers(url));
-        let last = covering.filter_map(|it| it.runs.last()).max().copied()?;
+        let last = self
+            .selections
+            .iter()
+            .filter(|it| it.covers(url))
+            .filter_map(|it| it.runs.last())
+            .max()
+            .copied()?;
         (last as usize >= first).then(|| self.runs[last as usize].at)
     }
 
@@ -247,10 +260,13 @@ impl Replay {
     }
 
     /// The latest run over at least half of so many promises, if it had a result for fewer than half of its URLs.
-    pub(super) fn blind_run(&self, promises: u64) -> Option<BlindRun> {
+    pub(super) fn impaired_run(&self, promises: u64) -> Option<ImpairedRun> {
         let is_large = |due: u64| due >= promises.div_ceil(2);
-        let mut blind = self.blind.iter().rev();
-        let last = blind.find(|run| is_large(run.summary.due))?;
+        let last = self
+            .impaired
+            .iter()
+            .rev()
+            .find(|run| is_large(run.summary.due))?;
         let mut later = self.runs[last.before..].iter();
         (!later.any(|run| is_large(run.due))).then_some(last.summary)
     }
@@ -261,18 +277,22 @@ impl Replay {
 
     /// The latest run over everything.
     pub(super) fn last_complete(&self) -> Option<RunSummary> {
-        let mut runs = self.runs.iter().rev();
-        let run = runs.find(|run| self.is_complete(run))?;
+        let run = self.runs.iter().rev().find(|run| self.is_complete(run))?;
         Some(self.summary(run))
     }
 
     /// The runs after the latest one over everything; of several with one selection, the latest.
     pub(super) fn since_complete(&self) -> Vec<RunSummary> {
-        let later = self.runs.iter().rev();
-        let later = later.take_while(|run| !self.is_complete(run));
+        let later = self
+            .runs
+            .iter()
+            .rev()
+            .take_while(|run| !self.is_complete(run));
         let mut known = HashSet::new();
-        let later = later.filter(|run| known.insert(run.selection));
-        let mut later: Vec<_> = later.map(|run| self.summary(run)).collect();
+        let mut later: Vec<_> = later
+            .filter(|run| known.insert(run.selection))
+            .map(|run| self.summary(run))
+            .collect();
         later.reverse();
         later
     }
@@ -307,8 +327,10 @@ impl Replay {
         &'a self,
         selection: &'a SelectionRuns,
     ) -> impl Iterator<Item = Date> {
-        let runs = selection.runs.iter();
-        runs.map(|run| super::date_of(self.runs[*run as usize].at))
+        selection
+            .runs
+            .iter()
+            .map(|run| super::date_of(self.runs[*run as usize].at))
     }
 
     /// Changes of an incident by runs, oldest first.
@@ -318,8 +340,9 @@ impl Replay {
 
     /// Changes of incidents by runs, by the id of the incident.
     pub(super) fn incidents(&self) -> impl Iterator<Item = (&str, &[IncidentLine])> {
-        let incidents = self.incidents.iter();
-        incidents.map(|(id, lines)| (id.as_str(), lines.as_slice()))
+        self.incidents
+            .iter()
+            .map(|(id, lines)| (id.as_str(), lines.as_slice()))
     }
 
     /// The changes of the URLs that were asked for, by URL; those of one URL oldest first.

@@ -19,7 +19,7 @@ use urldb_warc::{CdxjLine, WarcDate};
 use super::events::EvidenceOfUrls;
 use super::{Commits, Scope, Sources};
 use crate::archive::origins::uris_of;
-use crate::archive::{Capture, Catalogue, date};
+use crate::archive::{Catalogue, IndexedCapture, date};
 use crate::config::Config;
 use crate::ledger::{self, KnownOrigins};
 
@@ -91,9 +91,9 @@ pub fn sources(
 /// # Errors
 /// The first mistake in a template, with its place.
 pub fn templates(sources: [String; TEMPLATES.len()]) -> anyhow::Result<SiteTemplates> {
-    let parsed = SiteTemplates::new(sources, ASSETS.to_vec());
-    let checked = parsed.and_then(|templates| templates.check().map(|()| templates));
-    checked.map_err(|error| anyhow::anyhow!("{error}"))
+    SiteTemplates::new(sources, ASSETS.to_vec())
+        .and_then(|templates| templates.check().map(|()| templates))
+        .map_err(|error| anyhow::anyhow!("{error}"))
 }
 
 /// Builds the site in `folder`, as of `now`, while these messages wait. The domain files are read twice, one at a time: for the
@@ -129,8 +129,8 @@ pub fn build(
         database: config.database_root().path().to_owned(),
         sources: &sources,
     };
-    let changes = site.build(&overview, &source);
-    changes.map_err(|Failed(error)| error)
+    site.build(&overview, &source)
+        .map_err(|Failed(error)| error)
 }
 
 /// Facts that the pages show beside the overview, from the ledger, the archive and git.
@@ -146,11 +146,12 @@ impl SiteSource for LedgerSite<'_> {
 
     fn events(&self) -> Vec<LogEntry> {
         let recent = SignedDuration::from_hours(24 * RECENT_DAYS);
-        let from = self.sources.as_of().checked_sub(recent);
-        let from = from.unwrap_or(Timestamp::MIN);
-        let mut events = self
+        let from = self
             .sources
-            .timeline(Scope::All, self.commits, &|_, _| true);
+            .as_of()
+            .checked_sub(recent)
+            .unwrap_or(Timestamp::MIN);
+        let mut events = self.sources.timeline(Scope::All, self.commits);
         events.retain(|event| event.at >= from);
         events
     }
@@ -175,8 +176,9 @@ impl SiteSource for LedgerSite<'_> {
     }
 
     fn incident_events(&self, it: &IncidentOverview) -> Result<IncidentEvents, Failed> {
-        let events = self.sources.incident_events(&it.incident.id);
-        events.map_err(Failed)
+        self.sources
+            .incident_events(&it.incident.id)
+            .map_err(Failed)
     }
 
     fn details(&self, url: &UrlOverview) -> Result<UrlDetails, Failed> {
@@ -250,9 +252,12 @@ impl<'a> UrlHistory<'a> {
 
     /// Number of URLs, with a record or without, that an incident has ever affected.
     pub(super) fn with_incident(&self) -> usize {
-        let broken = self.sources.replay.changes().iter();
-        let broken = broken.filter(|change| change.to.is_broken());
-        let mut others: Vec<&str> = broken
+        let mut others: Vec<&str> = self
+            .sources
+            .replay
+            .changes()
+            .iter()
+            .filter(|change| change.to.is_broken())
             .map(|change| change.url.as_str())
             .filter(|url| !self.incidents.contains_key(url))
             .collect();
@@ -270,7 +275,7 @@ impl<'a> UrlHistory<'a> {
             urls: std::slice::from_ref(&url.url),
             former: &former,
         };
-        let mut transitions = self.sources.timeline(scope, None, &|_, _| true);
+        let mut transitions = self.sources.timeline(scope, None);
         transitions.retain(|it| it.url.is_none() || it.variant == url.variant);
         transitions.reverse();
         let of_files = self.incidents.get(url.url.as_str());
@@ -306,8 +311,7 @@ impl<'a> UrlHistory<'a> {
             let of_host = ledger::read_origins(&self.sources.ledger, &url.host)?;
             *known = (url.host.clone(), of_host);
         }
-        let uris = uris_of(&url.url).into_iter();
-        let found = uris.filter_map(|uri| {
+        let found = uris_of(&url.url).into_iter().filter_map(|uri| {
             let known = known.1.get(&uri)?;
             Some(OriginInfo {
                 uri: Shown::new(&uri, Shown::LONGEST),
@@ -345,14 +349,16 @@ impl<'a> UrlHistory<'a> {
         let more = found.len().saturating_sub(MOST_CAPTURES);
         // The first capture is always among them.
         found.drain(1..=more);
-        let captures = found.iter().rev();
-        let captures = captures.map(|capture| info(archive, capture, url.capture.as_ref()));
+        let captures = found
+            .iter()
+            .rev()
+            .map(|capture| info(archive, capture, url.capture.as_ref()));
         Ok((captures.collect(), more as u64))
     }
 }
 
 /// The capture of an index line. `known` is the capture of the ledger, whose record id needs no reading.
-fn info(archive: &Catalogue, capture: &Capture, known: Option<&CaptureInfo>) -> CaptureInfo {
+fn info(archive: &Catalogue, capture: &IndexedCapture, known: Option<&CaptureInfo>) -> CaptureInfo {
     let line = &capture.line;
     let known = known.filter(|known| is_same(line, known));
     let record = match known {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use urldb_files::Root;
-use urldb_protocol::{EventKind, Incident, ProjectInfo, ToldIncident};
+use urldb_protocol::{DeliveredIncident, EventKind, Incident, ProjectInfo};
 use urldb_verdict::incident::{IncidentLog, without_muted};
 
 use super::date_of;
@@ -38,7 +38,7 @@ pub struct Sources<'a> {
     /// All incidents but merged ones, by id.
     pub(super) incidents: BTreeMap<String, Incident>,
     /// The incidents with muted URLs as messages tell them, by id.
-    pub(super) told: HashMap<String, ToldIncident>,
+    pub(super) delivered: HashMap<String, DeliveredIncident>,
     /// Absent if this machine has no index.
     pub(super) archive: Option<Catalogue>,
     /// The last checks of the archive's places.
@@ -68,21 +68,21 @@ impl<'a> Sources<'a> {
         let ledger = config.ledger_root();
         let replay = Replay::read(&ledger, now, wants)?;
         let all = Incidents::all(&ledger)?.into_known().into_iter();
-        let mut told = HashMap::new();
-        let all = all.filter_map(|file| {
-            let incident = file.to_incident();
-            let incident = incident.filter(|incident| incident.merged_into.is_none())?;
-            let as_told = as_told(&file.log);
-            if as_told != ToldIncident::Whole {
-                told.insert(incident.id.clone(), as_told);
-            }
-            Some((incident.id.clone(), incident))
-        });
-        let incidents: BTreeMap<String, Incident> = all.collect();
+        let mut delivered = HashMap::new();
+        let incidents: BTreeMap<String, Incident> = all
+            .filter_map(|file| {
+                let incident = file.to_incident();
+                let incident = incident.filter(|incident| incident.merged_into.is_none())?;
+                let as_delivered = as_delivered(&file.log);
+                if as_delivered != DeliveredIncident::Whole {
+                    delivered.insert(incident.id.clone(), as_delivered);
+                }
+                Some((incident.id.clone(), incident))
+            })
+            .collect();
         let open = incidents.values().filter(|it| it.closed.is_none());
         let affected = open.flat_map(|incident| {
-            let urls = incident.affected();
-            urls.map(|url| {
+            incident.affected().map(|url| {
                 let key = (url.url.clone(), url.request.clone(), url.variant.clone());
                 (key, incident.id.clone())
             })
@@ -110,7 +110,7 @@ impl<'a> Sources<'a> {
             lists: lists(config),
             replay,
             incidents,
-            told,
+            delivered,
             days,
             calendar,
         })
@@ -134,10 +134,12 @@ fn lists(config: &Config) -> Option<ListLocations> {
 }
 
 /// The incident as messages tell it.
-fn as_told(log: &IncidentLog) -> ToldIncident {
+fn as_delivered(log: &IncidentLog) -> DeliveredIncident {
     let mut events = log.events.iter();
     if !events.any(|event| event.event == EventKind::Muted) {
-        return ToldIncident::Whole;
+        return DeliveredIncident::Whole;
     }
-    without_muted(log).map_or(ToldIncident::Nothing, |it| ToldIncident::Part(Box::new(it)))
+    without_muted(log).map_or(DeliveredIncident::Nothing, |it| {
+        DeliveredIncident::Part(Box::new(it))
+    })
 }

@@ -1,7 +1,7 @@
 //! The events of a URL, a host or the whole database in one timeline: transitions, and commits that
 //! changed records.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
 use urldb_protocol::{Because, CommitInfo, EventKind, Incident, LogEntry, LogEvent, Phase, State};
@@ -34,18 +34,9 @@ pub enum Scope<'a> {
     Incident(&'a str),
 }
 
-/// Whether the message of a notifier about a run waits to be sent.
-pub type IsWaiting<'a> = &'a dyn Fn(&str, &str) -> bool;
-
 impl Sources<'_> {
-    /// The events of the scope, the latest first. `is_waiting` says whether the message of a notifier
-    /// about a run waits to be sent.
-    pub fn timeline(
-        &self,
-        scope: Scope<'_>,
-        commits: Option<&Commits>,
-        is_waiting: IsWaiting<'_>,
-    ) -> Vec<LogEntry> {
+    /// The events of the scope, the latest first.
+    pub fn timeline(&self, scope: Scope<'_>, commits: Option<&Commits>) -> Vec<LogEntry> {
         let former = match (scope, commits) {
             (Scope::Host(host), Some(commits)) => commits.former_names(host),
             _ => vec![],
@@ -54,11 +45,11 @@ impl Sources<'_> {
             known == host || former.iter().any(|former| former.host == known)
         };
         let mut entries = match scope {
-            Scope::All | Scope::Incident(_) => self.of_hosts(|_| true, is_waiting),
-            Scope::Host(host) => self.of_hosts(|known| is_of(host, known), is_waiting),
+            Scope::All | Scope::Incident(_) => self.of_hosts(|_| true),
+            Scope::Host(host) => self.of_hosts(|known| is_of(host, known)),
             Scope::Record {
                 host, urls, former, ..
-            } => self.of_urls(host, urls.iter().chain(former), is_waiting),
+            } => self.of_urls(host, urls.iter().chain(former)),
         };
         let notices = self.incidents.values().flat_map(of_notice);
         entries.extend(notices.filter(|entry| match scope {
@@ -97,20 +88,17 @@ impl Sources<'_> {
     }
 
     /// The events of incidents, and changes that belong to none.
-    fn of_hosts(&self, wants: impl Fn(&str) -> bool, is_waiting: IsWaiting<'_>) -> Vec<LogEntry> {
+    fn of_hosts(&self, wants: impl Fn(&str) -> bool) -> Vec<LogEntry> {
         let mut entries = vec![];
-        let mut told = HashSet::new();
+        let mut delivered = HashSet::new();
         let mut known: Vec<_> = self.replay.incidents().collect();
         known.sort_by_key(|(id, _)| self.incidents.get(*id).map(Incident::order));
         for (id, lines) in known {
             let incident = self.incidents.get(id);
             let Some(first) = lines.first() else { continue };
             let domain = incident.map_or_else(|| first.host.clone(), domain_of);
-            told.extend(
-                lines
-                    .iter()
-                    .map(|line| (line.run.clone(), line.host.clone())),
-            );
+            let of_runs = lines.iter().map(|it| (it.run.clone(), it.host.clone()));
+            delivered.extend(of_runs);
             if !wants(&domain) {
                 continue;
             }
@@ -128,7 +116,6 @@ impl Sources<'_> {
                     // The line has the number after the run.
                     entry.urls = urls;
                 }
-                entry.notified = notified(line, incident, is_waiting);
                 entries.push(entry);
                 urls = line.urls;
             }
@@ -137,8 +124,8 @@ impl Sources<'_> {
         let without = self.replay.changes().iter().filter_map(|change| {
             let host = host_of_url(&change.url)?;
             let is_news = change.from.is_broken() || change.to.is_broken();
-            let is_told = told.contains(&(change.run.clone(), host.clone()));
-            if !is_news || is_told {
+            let is_delivered = delivered.contains(&(change.run.clone(), host.clone()));
+            if !is_news || is_delivered {
                 return None;
             }
             let domain = domains
@@ -163,12 +150,7 @@ impl Sources<'_> {
     }
 
     /// The changes of the URLs of one record, and the doubts before them.
-    fn of_urls<'a>(
-        &self,
-        host: &str,
-        urls: impl Iterator<Item = &'a String>,
-        is_waiting: IsWaiting<'_>,
-    ) -> Vec<LogEntry> {
+    fn of_urls<'a>(&self, host: &str, urls: impl Iterator<Item = &'a String>) -> Vec<LogEntry> {
         let mut entries = vec![];
         for url in urls {
             let changes = self.replay.changes_of(url);
@@ -178,7 +160,6 @@ impl Sources<'_> {
                 entry.incident = line.map(|line| line.incident.clone());
                 if let Some(line) = line {
                     let incident = self.incidents.get(&line.incident);
-                    entry.notified = notified(line, incident, is_waiting);
                     if matches!(line.because, Some(Because::Accepted | Because::Removed)) {
                         entry.event = LogEvent::PromisesChanged;
                     }
@@ -230,39 +211,11 @@ impl Sources<'_> {
     }
 }
 
-/// Deliveries about a change of an incident: `mail sent`. A message that waits does not count.
-fn notified(
-    line: &IncidentLine,
-    incident: Option<&Incident>,
-    is_waiting: IsWaiting<'_>,
-) -> Vec<String> {
-    let verb = match line.phase {
-        Phase::Opened => "opened",
-        Phase::Closed => "closed",
-        _ => return vec![],
-    };
-    let Some(incident) = incident else {
-        return vec![];
-    };
-    let threads = incident.threads.iter();
-    let told = threads.filter(|(notifier, _)| !is_waiting(notifier, &line.run));
-    let (mut mail, mut issues) = (None, BTreeSet::new());
-    for (_, facts) in told {
-        if let Some(number) = facts.get("issue") {
-            issues.insert(format!("issue #{number} {verb}"));
-        } else if facts.contains_key("message-id") {
-            mail = Some("mail sent".to_owned());
-        }
-    }
-    mail.into_iter().chain(issues).collect()
-}
-
 fn host_of_url(url: &str) -> Option<String> {
-    let url = url::Url::parse(url).ok()?;
-    url.host_str().map(str::to_owned)
+    Some(urldb_canon::identify(url).ok()?.host)
 }
 
-/// The first sight of a cause, if it was not believed at once.
+/// The first sight of a cause, if it was not confirmed at once.
 fn unconfirmed(incident: &Incident, opened: &IncidentLine, host: &str) -> Option<LogEntry> {
     let begun = incident.opened.unwrap_or(opened.at);
     let is_earlier = begun.duration_since(incident.since).as_secs() >= UNCONFIRMED;
@@ -307,8 +260,6 @@ fn of_incident(line: &IncidentLine, host: &str, incident: Option<&Incident>) -> 
     let event = match (line.phase, line.because) {
         (Phase::Closed, Some(Because::Accepted | Because::Removed)) => LogEvent::PromisesChanged,
         (Phase::Closed, _) => LogEvent::Recovered,
-        (Phase::Grown, _) => LogEvent::Grown,
-        (Phase::Shrunk, _) => LogEvent::Shrunk,
         _ => LogEvent::Broken,
     };
     LogEntry {
@@ -404,7 +355,6 @@ fn entry(at: Timestamp, event: LogEvent, host: String) -> LogEntry {
         run: None,
         incident: None,
         notice: None,
-        notified: vec![],
         commit: None,
     }
 }

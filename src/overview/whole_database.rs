@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 use urldb_protocol::{
-    ComesAndGoes, Counts, DayCount, FileCounts, Finding, HostOverview, Incident, IncidentOverview,
+    Counts, DayCount, FileCounts, Finding, Flapping, HostOverview, Incident, IncidentOverview,
     NoticeKind, Overview, RunCounts, UrlOverview,
 };
 
@@ -74,7 +74,7 @@ impl Sources<'_> {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             now: self.now,
             last_complete: self.replay.last_complete(),
-            blind: self.replay.blind_run(counts.urls),
+            impaired: self.replay.impaired_run(counts.urls),
             since_complete: self.replay.since_complete(),
             counts,
             files,
@@ -124,16 +124,17 @@ impl Sources<'_> {
     }
 
     fn held_uris(&self) -> HeldUris {
-        let held = self.held.as_ref();
-        let held = held.map(|path| HeldUris::read(self.config, path, |_| true));
-        held.unwrap_or_default()
+        self.held
+            .as_ref()
+            .map(|path| HeldUris::read(self.config, path, |_| true))
+            .unwrap_or_default()
     }
 
     /// The open incidents, the notices that hold, and what is closed: the latest first.
     fn sorted_incidents(
         &self,
         reasons: &HashMap<String, String>,
-        results: &HashMap<String, ComesAndGoes>,
+        results: &HashMap<String, Flapping>,
     ) -> [Vec<IncidentOverview>; 3] {
         let mut incidents: Vec<&Incident> = self.incidents.values().collect();
         incidents.sort_by_key(|incident| incident.order());
@@ -167,11 +168,11 @@ impl Sources<'_> {
         &self,
         incident: &Incident,
         reasons: &HashMap<String, String>,
-        results: &HashMap<String, ComesAndGoes>,
+        results: &HashMap<String, Flapping>,
     ) -> IncidentOverview {
         let reason = || reasons.get(&incident.id).cloned();
         let results = results.get(&incident.id);
-        let is_one = incident.affected().count() == 1 && incident.comes_and_goes();
+        let is_one = incident.affected().count() == 1 && incident.is_flapping();
         IncidentOverview {
             domain: domain_of(incident),
             reason: incident.reason.clone().or_else(reason),
@@ -183,7 +184,11 @@ impl Sources<'_> {
                 .collect(),
             results: results.filter(|_| is_one).cloned(),
             copies: None,
-            told: self.told.get(&incident.id).cloned().unwrap_or_default(),
+            delivered: self
+                .delivered
+                .get(&incident.id)
+                .cloned()
+                .unwrap_or_default(),
             incident: incident.clone(),
         }
     }
@@ -199,8 +204,9 @@ impl Sources<'_> {
                 has_run[index] = true;
             }
         }
-        let dates = self.calendar.dates().enumerate();
-        dates
+        self.calendar
+            .dates()
+            .enumerate()
             .map(|(index, date)| DayCount {
                 date,
                 promised: promised[index],
@@ -216,8 +222,12 @@ impl Sources<'_> {
             self.replay.starts().filter(|at| *at >= from).count() as u64
         };
         let first = self.calendar.first();
-        let days = self.replay.starts().map(date_of);
-        let days: BTreeSet<Date> = days.filter(|day| *day >= first).collect();
+        let days: BTreeSet<Date> = self
+            .replay
+            .starts()
+            .map(date_of)
+            .filter(|day| *day >= first)
+            .collect();
         let days: Vec<Date> = days.into_iter().collect();
         let gaps = days.windows(2).filter_map(|two| {
             let (from, to) = (two[0].tomorrow().ok()?, two[1].yesterday().ok()?);
@@ -237,9 +247,10 @@ impl Sources<'_> {
         if starts.len() <= INTERVALS {
             return STALE_AFTER;
         }
-        let intervals = starts.windows(2);
-        let intervals = intervals.map(|two| two[0].duration_since(two[1]).as_hours());
-        let mut intervals: Vec<i64> = intervals.collect();
+        let mut intervals: Vec<i64> = starts
+            .windows(2)
+            .map(|two| two[0].duration_since(two[1]).as_hours())
+            .collect();
         intervals.sort_unstable();
         let usual = u64::try_from(intervals[intervals.len() / 2]).unwrap_or_default();
         (3 * usual).next_multiple_of(24).max(48)
@@ -265,14 +276,16 @@ fn count_notices(notices: &[IncidentOverview], hosts: &mut [HostOverview]) -> u6
 fn certificate_ends(incident: &Incident) -> Option<Finding> {
     let notice = incident.notice.as_ref()?;
     let dates = notice.certificate.as_ref()?;
-    let url = format!("https://{}/", incident.host);
+    let host = urldb_canon::authority(&incident.host);
     let verb = if notice.has_ended() { "ended" } else { "ends" };
-    let message = format!(
-        "the certificate of {} {verb} at {}",
-        incident.host, dates.not_after
-    );
+    let message = format!("the certificate of {host} {verb} at {}", dates.not_after);
     let code = notice.kind.as_str();
-    Some(Finding::warning(code, url, (&notice.file, 1), message))
+    Some(Finding::warning(
+        code,
+        format!("https://{host}/"),
+        (&notice.file, 1),
+        message,
+    ))
 }
 
 fn add_files(sum: &mut FileCounts, files: &FileCounts) {

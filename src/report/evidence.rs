@@ -62,8 +62,11 @@ pub(crate) fn redirect(state: State, seen: &Observation) -> Option<Shown> {
         State::Redirected => 0,
         _ => seen.hops.len().checked_sub(2)?,
     };
-    let target = seen.hops.get(hop)?.shown_redirect_target();
-    target.as_deref().map(shown)
+    seen.hops
+        .get(hop)?
+        .shown_redirect_target()
+        .as_deref()
+        .map(shown)
 }
 
 /// A promise, for reports.
@@ -83,11 +86,13 @@ pub(crate) fn promised(promise: &Promise) -> Promised {
 
 /// Digests in hexadecimal digits by the names of their algorithms.
 fn digests(digests: &[Digest]) -> BTreeMap<String, String> {
-    let pairs = digests.iter().map(|digest| {
-        let name = digest.algorithm().name();
-        (name.to_owned(), digest.hex().to_owned())
-    });
-    pairs.collect()
+    digests
+        .iter()
+        .map(|digest| {
+            let name = digest.algorithm().name();
+            (name.to_owned(), digest.hex().to_owned())
+        })
+        .collect()
 }
 
 /// An observation, for reports.

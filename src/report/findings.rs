@@ -93,19 +93,16 @@ pub(super) fn canonical_mismatch(judged: &JudgedJob) -> Option<CanonicalMismatch
     urldb_verdict::canonical_mismatch(&judged.job, seen).filter(|_| counts)
 }
 
-/// The warning about a URL that comes and goes, in a run that sees it as promised.
-pub(super) fn intermittent(judged: &JudgedJob, update: &StatusUpdate<'_>) -> Option<Finding> {
+/// The warning about a flapping URL, in a run that sees it as promised.
+pub(super) fn flapping(judged: &JudgedJob, update: &StatusUpdate<'_>) -> Option<Finding> {
     let is_good = judged.verdict.state() == State::Ok;
     update.mark.as_ref().filter(|_| is_good)?;
     let last = update.breaks.last().and_then(|run| time_of(run));
     let message = match last {
-        Some(last) => format!(
-            "comes and goes, and broke on {} last",
-            last.strftime("%Y-%m-%d")
-        ),
-        None => "comes and goes".to_owned(),
+        Some(last) => format!("flapping, and broke on {} last", last.strftime("%Y-%m-%d")),
+        None => "flapping".to_owned(),
     };
-    Some(warning_finding(judged, Warning::Intermittent, &message))
+    Some(warning_finding(judged, Warning::Flapping, &message))
 }
 
 /// The warning about a certificate that ends soon.

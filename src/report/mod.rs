@@ -23,8 +23,7 @@ use evidence::shown;
 pub(crate) use evidence::{agreement, evidence, observed, promised, redirect};
 pub use findings::ALIAS_DIFFERS;
 use findings::{
-    canonical_mismatch, certificate_ends, change, intermittent, message, state_finding,
-    warning_finding,
+    canonical_mismatch, certificate_ends, change, flapping, message, state_finding, warning_finding,
 };
 
 /// Collects the judged jobs of a run.
@@ -109,7 +108,7 @@ impl Report {
             );
             self.findings.push(finding);
         }
-        let unsteady = update.and_then(|update| intermittent(judged, update));
+        let unsteady = update.and_then(|update| flapping(judged, update));
         self.findings.extend(unsteady);
         let mismatch = canonical_mismatch(judged);
         let finding = |mismatch: &CanonicalMismatch| {
@@ -225,7 +224,7 @@ impl Report {
         &self.changes
     }
 
-    /// The exit code: 1 if a promise is believed to be broken, else 3 if a URL could not be judged.
+    /// The exit code: 1 if a promise is confirmed to be broken, else 3 if a URL could not be judged.
     pub fn exit_code(&self) -> ExitCode {
         let of = |state: &State| {
             if state.is_broken() {
@@ -306,8 +305,10 @@ pub fn cover(coverage: &mut Coverage, judged: &JudgedJob) {
 
 /// Whether the verdict rests on a 304 only.
 fn is_not_modified(judged: &JudgedJob) -> bool {
-    let seen = judged.observations.get(judged.verdict.observation);
-    seen.is_some_and(Observation::is_not_modified)
+    judged
+        .observations
+        .get(judged.verdict.observation)
+        .is_some_and(Observation::is_not_modified)
 }
 
 /// The order of findings: broken promises, those not confirmed yet, URLs that could not be judged,
@@ -322,7 +323,7 @@ fn rank(finding: &Finding) -> (u8, State) {
 }
 
 /// The state that counts for the exit code. A URL with a pending bad state counts as unsure, or as
-/// broken if that is what is believed. A URL that was not tried, because its host was silent, counts like
+/// broken if that is what is confirmed. A URL that was not tried, because its host was silent, counts like
 /// the others of its incident. A muted URL does not count.
 fn weighed(judged: &JudgedJob, update: Option<&StatusUpdate<'_>>) -> State {
     if judged.job.muted {
@@ -332,12 +333,12 @@ fn weighed(judged: &JudgedJob, update: Option<&StatusUpdate<'_>>) -> State {
     let Some(update) = update else {
         return seen;
     };
-    let believed = update.status.state;
-    if update.is_affected && seen == State::Inconclusive && believed == State::Ok {
+    let confirmed = update.status.state;
+    if update.is_affected && seen == State::Inconclusive && confirmed == State::Ok {
         State::Unreachable
-    } else if believed.is_broken() {
-        believed
-    } else if believed == seen {
+    } else if confirmed.is_broken() {
+        confirmed
+    } else if confirmed == seen {
         seen
     } else {
         State::Inconclusive

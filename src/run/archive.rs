@@ -18,7 +18,7 @@ use super::pool::Pool;
 use super::prepare::Prepared;
 use super::shared_ledger::SharedLedger;
 use crate::ambient::Ambient;
-use crate::archive::{Archive, ArchiveWriter, Missing, Stored, is_good};
+use crate::archive::{Archive, ArchiveWriter, is_good};
 use crate::explain::explain;
 use crate::ledger::{Archived, JobRecord, KnownCaptures, KnownOrigins};
 
@@ -86,8 +86,10 @@ pub(super) fn archive_all(
             move |task: ArchiveTask| task.archive(&mut writer, ambient)
         });
         let observed = observe_planned(options, jobs, ledger, |judged| {
-            let record = submit(ledger, judged, ambient, &mut pool);
-            record.into_iter().chain(pool.ready()).for_each(&mut take);
+            submit(ledger, judged, ambient, &mut pool)
+                .into_iter()
+                .chain(pool.ready())
+                .for_each(&mut take);
         });
         pool.finish().for_each(take);
         observed
@@ -114,6 +116,7 @@ fn submit<W: FnMut(ArchiveTask) -> JobRecord + Send>(
     let (known, is_repeated) = {
         let ledger = ledger.of(&job.key);
         let entry = ledger.get(&job.key);
+        let entry = entry.as_ref();
         let is_repeated = entry.is_some_and(|entry| entry.url_status.has_seen(verdict.state()));
         (KnownCaptures::of(entry), is_repeated)
     };
@@ -142,8 +145,7 @@ fn submit<W: FnMut(ArchiveTask) -> JobRecord + Send>(
 }
 
 impl ArchiveTask {
-    /// Archives the observation that the verdict rests on. The record has the error, if there is one, so that
-    /// a full disk keeps nobody from being notified.
+    /// Archives the observation that the verdict rests on.
     fn archive(self, writer: &mut ArchiveWriter<'_>, ambient: Ambient) -> JobRecord {
         let Self { mut judged, known } = self;
         let JudgedJob {
@@ -151,40 +153,19 @@ impl ArchiveTask {
             observations,
             verdict,
         } = &mut judged;
-        let stored = match observations.get_mut(verdict.observation) {
-            Some(seen) => writer.store(job, seen, &known),
-            None => Ok(Stored::default()),
+        let archived = match observations.get_mut(verdict.observation) {
+            Some(seen) => writer.store(job, seen, known),
+            None => Archived {
+                captures: KnownCaptures {
+                    bad_response: None,
+                    ..known
+                },
+                ..Archived::default()
+            },
         };
-        let (stored, error) = match stored {
-            Ok(stored) => {
-                let error = match &stored.missing {
-                    Some(missing @ Missing::Room) => Some(missing.to_string()),
-                    _ => None,
-                };
-                (stored, error)
-            }
-            Err(error) => {
-                let unchanged = Stored {
-                    bad_response: known.bad_response,
-                    ..Stored::default()
-                };
-                (unchanged, Some(explain(&error)))
-            }
-        };
-        let missing = stored.missing.map(|missing| missing.to_string());
-        let not_archived = missing.or_else(|| error.clone());
-        let error = error.map(|why| format!("{}: cannot be archived: {why}", job.url));
         JobRecord {
             at: ambient.now_in_seconds(),
-            archived: Archived {
-                captures: KnownCaptures {
-                    content: stored.content.or(known.content),
-                    bad_response: stored.bad_response,
-                },
-                error,
-                not_archived,
-                origins: stored.origins,
-            },
+            archived,
             judged,
         }
     }

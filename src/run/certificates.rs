@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use urldb_canon::Scheme;
 use urldb_protocol::CertificateDates;
-use urldb_verdict::incident::told_hours;
+use urldb_verdict::incident::sent_hours;
 use urldb_verdict::{HostCertificates, JudgedJob, believe_known_end};
 
 use crate::ledger::IncidentFile;
@@ -18,7 +18,7 @@ pub(super) struct Certificates {
     /// The time before its end from which on a certificate is a warning.
     warning: Duration,
     /// The certificates of which open notices have warned, by host.
-    told: HashMap<String, BTreeSet<CertificateDates>>,
+    delivered: HashMap<String, BTreeSet<CertificateDates>>,
     /// Those of the domains with unfinished jobs, by domain and host.
     unfinished: BTreeMap<String, BTreeMap<String, HostCertificates>>,
     /// The hosts that notices may be about.
@@ -28,15 +28,17 @@ pub(super) struct Certificates {
 impl Certificates {
     /// None, in a run that began at `started`, before which these incidents were known.
     pub(super) fn new(started: Timestamp, warning: Duration, known: &[IncidentFile]) -> Self {
-        let open = known.iter().filter(|file| file.log.state().is_noticed);
-        let told = open.map(|file| {
-            let told = told_hours(&file.log).into_keys();
-            (file.log.host.clone(), told.cloned().collect())
-        });
+        let delivered = known
+            .iter()
+            .filter(|file| file.log.state().is_noticed)
+            .map(|file| {
+                let delivered = sent_hours(&file.log).into_keys();
+                (file.log.host.clone(), delivered.cloned().collect())
+            });
         Self {
             started,
             warning,
-            told: told.collect(),
+            delivered: delivered.collect(),
             unfinished: BTreeMap::new(),
             seen: vec![],
         }
@@ -44,8 +46,8 @@ impl Certificates {
 
     /// Makes the verdict on a URL certain whose certificate has ended as a notice said.
     pub(super) fn believe(&self, judged: &mut JudgedJob) {
-        if let Some(told) = self.told.get(judged.job.host()) {
-            believe_known_end(judged, told);
+        if let Some(delivered) = self.delivered.get(judged.job.host()) {
+            believe_known_end(judged, delivered);
         }
     }
 
@@ -71,9 +73,10 @@ impl Certificates {
             .get(domain)
             .map(|host| host.valid.keys().cloned().collect());
         let is_kept = |host: &HostCertificates| {
-            let is_told = self.told.contains_key(&host.host);
-            let is_limited = host.needs_http2 > 0 || host.unsupported_tls > 0;
-            is_told || is_limited || host.ending(self.started, self.warning).is_some()
+            let is_delivered = self.delivered.contains_key(&host.host);
+            is_delivered
+                || host.unsupported_tls > 0
+                || host.ending(self.started, self.warning).is_some()
         };
         self.seen.extend(hosts.into_values().filter(is_kept));
         own

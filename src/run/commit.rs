@@ -24,7 +24,7 @@ pub(super) fn commit(conclusion: Conclusion) -> Outcome {
         past,
         now,
     } = conclusion;
-    let unrouted = notifiers.unrouted(&memory.incidents(), envelope.run.started);
+    let unrouted = notifiers.unrouted(&memory.incidents());
     // A transition that could not be written is not in the ledger, so the next run sees it again.
     let written = notifiers
         .post(&outbox, &envelope, &past, &memory)

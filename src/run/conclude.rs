@@ -6,9 +6,10 @@ use jiff::Timestamp;
 use urldb_files::Root;
 use urldb_protocol::{Counts, Envelope, JobResult, RunInfo};
 use urldb_verdict::JobKey;
-use urldb_verdict::incident::{EvidenceFacts, LimitFacts, OwnNetwork};
+use urldb_verdict::incident::{EvidenceFacts, ImpairedFacts};
 
 use super::archive::RunArchive;
+use super::impaired::HostFacts;
 use super::incidents::RunIncidents;
 use super::late;
 use super::lost_evidence::ArchivedContents;
@@ -20,11 +21,10 @@ use super::plan::Plan;
 use super::plan_options::PlanOptionsByHost;
 use super::prepare::Prepared;
 use super::record::RunTally;
-use super::slow_rounds::Limits;
 use crate::ambient::in_seconds;
 use crate::exit::ExitCode;
 use crate::ledger::{
-    BaseRun, HistoryBase, HistoryLine, HostLimits, Incidents, Ledger, PastRun, run_lines,
+    BaseRun, HistoryBase, HistoryLine, ImpairedHosts, Incidents, Ledger, PastRun, run_lines,
 };
 use crate::notify::{Notifiers, Outbox};
 
@@ -73,7 +73,7 @@ pub(super) fn conclude(
         ..
     } = prepared;
     let mut ledger = prepared.ledger.into_inner()?;
-    let (limits, limited) = limits(options, &run, &plan, &tally, &past);
+    let (impaired, found) = impaired(options, &run, &plan, &tally, &past);
     messages.extend(plan.jobs.messages());
     run.finished = finished.unwrap_or_else(options.ambient.now);
     run.interrupted = options.stop.is_set();
@@ -86,9 +86,8 @@ pub(super) fn conclude(
         planned: plan.urls,
         understood: &plan.understood,
         certificates: &tally.end_certificates(),
-        limits: &limits,
+        impaired: &impaired,
         evidence: &lost_evidence(options, &mut tally),
-        network: own_network(options, &run, &tally, &past),
         files: &plan.files,
     };
     let (mut report, known) = (tally.report, prepared.incidents);
@@ -104,7 +103,7 @@ pub(super) fn conclude(
     let base = history_base(base, &prepared.plan_options);
     let ledger_folder = options.config.ledger_root();
     Ok(Conclusion {
-        lines: run_lines(&envelope, options.selection, base, verification, limited),
+        lines: run_lines(&envelope, options.selection, base, verification, found),
         late: lateness(&past, envelope.run.started).filter(|_| is_complete),
         memory: IncidentMemory::of_run(&ledger_folder, finished.files),
         envelope,
@@ -135,44 +134,39 @@ fn lost_evidence(options: &RunOptions<'_>, tally: &mut RunTally) -> EvidenceFact
     tally.evidence.facts(|sought| contents.have(sought))
 }
 
-/// Our own network, as the run and those before found it.
-fn own_network(
-    options: &RunOptions<'_>,
-    run: &RunInfo,
-    tally: &RunTally,
-    past: &[PastRun],
-) -> OwnNetwork {
-    let is_complete = options.selection.is_everything() && !run.interrupted;
-    let facts = NetworkFacts {
-        started: in_seconds(run.started),
-        is_whole: is_complete && tally.report.has_asked_all(),
-        coverage: tally.report.coverage(),
-        has_answer: !tally.outcomes.answered.is_empty(),
-        past,
-        confirm: u64::from(options.config.check.verdict.confirm),
-    };
-    facts.network()
-}
-
-/// The hosts that refuse requests, as the run and those before found them.
-fn limits(
+/// The hosts that impaired the run and those before, for notices and for the line of the run.
+fn impaired(
     options: &RunOptions<'_>,
     run: &RunInfo,
     plan: &Plan<'_>,
     tally: &RunTally,
     past: &[PastRun],
-) -> (LimitFacts, HostLimits) {
+) -> (ImpairedFacts, ImpairedHosts) {
     let is_everything = options.selection.is_everything();
-    let limits = Limits {
-        started: in_seconds(run.started),
+    let (started, confirm) = (
+        in_seconds(run.started),
+        u64::from(options.config.check.verdict.confirm),
+    );
+    let (mut facts, hosts) = HostFacts {
+        started,
         is_of_whole_hosts: options.selection.is_of_whole_domains(),
         is_gone: &|host| is_everything && plan.urls.has_no_url(host),
-        hosts: &tally.limited,
+        hosts: &tally.unchecked,
         planned: plan.jobs.by_host(),
         past,
-        confirm: u64::from(options.config.check.verdict.confirm),
-    };
-    limits.facts()
+        confirm,
+    }
+    .facts();
+    NetworkFacts {
+        started,
+        is_whole: is_everything && !run.interrupted && tally.report.has_asked_all(),
+        coverage: tally.report.coverage(),
+        has_answer: !tally.outcomes.answered.is_empty(),
+        past,
+        confirm,
+    }
+    .add_to(&mut facts);
+    (facts, hosts)
 }
 
 /// Concludes a check: nothing is written, and nobody is notified.
@@ -197,10 +191,9 @@ pub(super) fn conclude_check(
         planned: plan.urls,
         understood: &[],
         certificates: &certificates,
-        limits: &LimitFacts::default(),
+        impaired: &ImpairedFacts::default(),
         evidence: &EvidenceFacts::default(),
-        // `check` has seen no run before, and its report has the mistakes.
-        network: OwnNetwork::Unknown,
+        // The report has the mistakes.
         files: &[],
     };
     let mut report = tally.report;
@@ -212,12 +205,12 @@ pub(super) fn conclude_check(
     report.set_incidents(incidents, counts);
     let exit_code = report.exit_code();
     let (envelope, results) = report.finish(run);
-    let limited = tally.limited.notes(plan.jobs.by_host());
+    let unchecked = tally.unchecked.notes(plan.jobs.by_host());
     let Messages {
         troubles,
         mut notes,
     } = plan.jobs.messages();
-    notes.extend(limited);
+    notes.extend(unchecked);
     Outcome {
         exit_code: combined(exit_code, &envelope.mistakes, &troubles),
         envelope,
@@ -242,8 +235,8 @@ fn forget(
     for of_domain in unplanned.chunk_by(|one, other| one.domain == other.domain) {
         let domain = &of_domain[0].domain;
         if understood.contains(domain.as_str()) {
+            ledger.open(domain)?;
             for key in of_domain {
-                ledger.open_at(key)?;
                 ledger.forget(key);
             }
             ledger.close(domain);
@@ -255,7 +248,10 @@ fn forget(
 
 /// The delay of a run that began at `started`, by the complete runs before.
 fn lateness(past: &[PastRun], started: Timestamp) -> Option<String> {
-    let complete = past.iter().filter(|run| run.is_complete());
-    let starts: Vec<Timestamp> = complete.map(|run| run.at).collect();
+    let starts: Vec<Timestamp> = past
+        .iter()
+        .filter(|run| run.is_complete())
+        .map(|run| run.at)
+        .collect();
     late::lateness(&starts, started)
 }

@@ -95,9 +95,11 @@ impl<'a> DomainFiles<'a> {
 
     pub(super) fn hosts(&self) -> Vec<String> {
         // The ledger remembers the mistake of a misnamed file under its whole name.
-        let files = self.files.iter().chain(&self.held).chain(&self.misnamed);
-        let hosts = files.map(|path| urldb_format::host_of(path));
-        hosts
+        self.files
+            .iter()
+            .chain(&self.held)
+            .chain(&self.misnamed)
+            .map(|path| urldb_format::host_of(path))
             .filter(|host| self.selection.wants_domain(host))
             .collect()
     }
@@ -122,8 +124,8 @@ impl<'a> DomainFiles<'a> {
     ) -> anyhow::Result<FirstReading<'a>> {
         let sections = self.sections.clone();
         let mut audiences = sections.none();
-        let planner = Planner::new(self.config, self.selection, options, sections)?;
-        let planner = planner.of_lists(self.lists);
+        let planner =
+            Planner::new(self.config, self.selection, options, sections)?.of_lists(self.lists);
         let mut jobs = PlannedJobs::new(planner);
         let (mut files, mut skipped) = (vec![], SkippedRecords::default());
         for path in &self.files {
@@ -177,8 +179,10 @@ impl<'a> DomainFiles<'a> {
 
     /// The file of held URIs, if it is selected. Counts them.
     fn held_uris(&self, skipped: &mut SkippedRecords) -> Option<ReadFile> {
-        let held = self.held.as_ref();
-        let path = held.filter(|_| self.selection.wants_domain(HELD_URIS))?;
+        let path = self
+            .held
+            .as_ref()
+            .filter(|_| self.selection.wants_domain(HELD_URIS))?;
         let wants = |record: &Record| self.selection.wants_record(HELD_URIS, record);
         let read = HeldUris::read(self.config, path, wants);
         skipped.held = read.kinds;

@@ -22,15 +22,19 @@ pub fn doubt(judged: &JudgedJob) -> Option<String> {
         }
         _ => {}
     }
-    let whole = seen.iter().filter(|observation| observation.is_whole());
-    let bodies: HashSet<ServedBytes> = whole
+    let bodies: HashSet<ServedBytes> = seen
+        .iter()
+        .filter(|observation| observation.is_whole())
         .filter_map(|observation| observation.body.as_ref()?.served())
         .collect();
     if bodies.len() > 1 && job.promise.is_static() {
         return Some(UNSTABLE.to_owned());
     }
-    let firsts = seen.iter().filter_map(Observation::first);
-    let targets: HashSet<_> = firsts.map(Hop::redirect_target).collect();
+    let targets: HashSet<_> = seen
+        .iter()
+        .filter_map(Observation::first)
+        .map(Hop::redirect_target)
+        .collect();
     if targets.len() > 1 && job.promise.redirects_to.is_some() {
         return Some(UNSTABLE_REDIRECT.to_owned());
     }

@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use jiff::Timestamp;
-use urldb_canon::Scheme;
+use url::Url;
+use urldb_canon::{Scheme, authority};
+use urldb_fetch::Mapping;
 use urldb_protocol::{AffectedUrl, Counts, Incident, Notice, NoticeKind, RunInfo};
 use urldb_verdict::incident::{
-    Appended, EvidenceFacts, FileFacts, FileMistakes, IncidentLog, LimitFacts, MarkChange,
-    MemberKey, OwnNetwork, Reader, RunFacts, RunResult, Runs, UrlOutcome, append, key_of_content,
-    time_of, unconfirmed_and_unknown, view,
+    Appended, EvidenceFacts, FileFacts, FileMistakes, ImpairedFacts, IncidentLog, MarkChange,
+    MemberKey, RunFacts, RunResult, Runs, UrlOutcome, append, key_of_content, time_of,
+    unconfirmed_and_unknown, view_since,
 };
 use urldb_verdict::{CertificateFacts, HostCertificates, Job, JobKey, SkippedRecords};
 
@@ -43,9 +45,7 @@ impl PlannedUrls {
             notice.is_some_and(|notice| {
                 matches!(
                     notice.kind,
-                    NoticeKind::CertificateEnds
-                        | NoticeKind::NeedsHttp2
-                        | NoticeKind::UnsupportedTls
+                    NoticeKind::CertificateEnds | NoticeKind::UnsupportedTls
                 )
             })
         });
@@ -68,7 +68,16 @@ impl PlannedUrls {
 
     /// Whether the host has neither a planned URL nor one that is not selected.
     pub(super) fn has_no_url(&self, host: &str) -> bool {
-        self.by_host.get(host).is_none_or(|urls| *urls == 0)
+        self.of(host) == 0
+    }
+
+    /// Number of URLs of the host; of all hosts, if the name is empty.
+    fn of(&self, host: &str) -> u64 {
+        match self.by_host.get(host) {
+            Some(urls) => *urls,
+            None if host.is_empty() => self.by_host.values().sum(),
+            None => 0,
+        }
     }
 
     /// Counts the planned URLs of each host, and those that are not selected.
@@ -81,10 +90,10 @@ impl PlannedUrls {
 
 /// The URLs that incidents affect.
 pub(super) fn members(known: &[IncidentFile]) -> HashSet<MemberKey> {
-    let members = known
+    known
         .iter()
-        .flat_map(|file| file.log.state().members.into_keys());
-    members.collect()
+        .flat_map(|file| file.log.state().members.into_keys())
+        .collect()
 }
 
 /// The input for finishing the incidents of a run.
@@ -99,12 +108,10 @@ pub(super) struct RunIncidents<'a> {
     pub(super) understood: &'a [String],
     /// The certificates that notices may be about.
     pub(super) certificates: &'a [HostCertificates],
-    /// The hosts that refuse requests.
-    pub(super) limits: &'a LimitFacts,
+    /// The hosts that impair the run.
+    pub(super) impaired: &'a ImpairedFacts,
     /// The promised bytes that the archive lost.
     pub(super) evidence: &'a EvidenceFacts,
-    /// Our own network.
-    pub(super) network: OwnNetwork,
     /// The domain files that the run has read.
     pub(super) files: &'a [FileMistakes],
 }
@@ -140,8 +147,11 @@ impl RunIncidents<'_> {
             .incidents
             .into_iter()
             .map(|(log, _)| {
-                let before = known.known().iter().find(|file| file.log.id == log.id);
-                let notified = before.map(|file| file.notified.clone());
+                let notified = known
+                    .known()
+                    .iter()
+                    .find(|file| file.log.id == log.id)
+                    .map(|file| file.notified.clone());
                 IncidentFile {
                     log,
                     notified: notified.unwrap_or_default(),
@@ -151,15 +161,15 @@ impl RunIncidents<'_> {
         for incident in &mut report {
             let file = files.iter().find(|file| file.log.id == incident.id);
             incident.threads = file.map(IncidentFile::facts).unwrap_or_default();
-            incident.notified = file.map(IncidentFile::notified_at).unwrap_or_default();
         }
         let mut counts = Counts {
-            urls: self.planned.by_host.values().sum(),
+            urls: self.planned.of(""),
             ..Counts::default()
         };
         for file in &files {
-            let state = file.log.state();
-            state.count(&self.run.id, &mut counts, |_, _| true);
+            file.log
+                .state()
+                .count(&self.run.id, &mut counts, |_, _| true);
         }
         Ok(FinishedIncidents {
             files,
@@ -209,7 +219,7 @@ impl RunIncidents<'_> {
         };
         let has_no_url = |host: &str, notice: &Notice| {
             let is_without = match notice.kind {
-                NoticeKind::SlowRound => planned.has_no_url(host),
+                NoticeKind::Impaired => planned.has_no_url(host),
                 _ => planned.without_https.contains(host),
             };
             self.is_complete && is_without && is_readable(&notice.file)
@@ -231,7 +241,7 @@ impl RunIncidents<'_> {
             is_gone: &is_gone,
             is_taken,
             last_good: &|outcome, since| self.last_good(outcome, since),
-            host_urls: &|host| self.planned.by_host.get(host).copied().unwrap_or_default(),
+            host_urls: &|host| planned.of(host),
             has_answered: &|host| outcomes.answered.contains(host),
             has_no_url: &has_no_url,
             certificates: CertificateFacts {
@@ -239,9 +249,8 @@ impl RunIncidents<'_> {
                 warning: self.config.check.expiry_warning,
                 is_complete: self.is_complete && !self.run.interrupted,
             },
-            limits: self.limits,
+            impaired: self.impaired,
             evidence: self.evidence,
-            network: self.network,
             files: FileFacts {
                 read: self.files,
                 is_gone: &|file| {
@@ -255,8 +264,10 @@ impl RunIncidents<'_> {
     /// The start of the last run before the trouble of a URL began at `since`, if the URL was in the database by then.
     fn last_good(&self, outcome: &UrlOutcome, since: Timestamp) -> Option<Timestamp> {
         let (domain, path) = &outcome.record;
-        let checked = self.past.iter().rev();
-        let mut checked = checked
+        let mut checked = self
+            .past
+            .iter()
+            .rev()
             .filter(|run| run.has_checked(domain, path))
             .peekable();
         let known_since = outcome.known_since?;
@@ -285,22 +296,35 @@ impl RunIncidents<'_> {
             .collect();
         let mut members = HashSet::new();
         let mut incidents = vec![];
-        for (log, heard) in &appended.incidents {
+        for (log, known) in &appended.incidents {
             members.extend(log.state().members.into_keys());
-            if let Some(mut incident) = view(log, &Reader::of_all(*heard)) {
+            if let Some(mut incident) = view_since(log, *known) {
                 self.complete(&mut incident, &by_url);
                 incidents.push(incident);
             }
         }
-        let rest = outcomes.urls.iter();
-        let rest = rest.filter(|outcome| !members.contains(&outcome.key));
-        for mut group in unconfirmed_and_unknown(rest.collect(), self.now) {
-            group.host_urls = self.host_urls(&group);
-            incidents.push(group);
+        let rest = outcomes
+            .urls
+            .iter()
+            .filter(|outcome| !members.contains(&outcome.key));
+        incidents.extend(unconfirmed_and_unknown(rest.collect(), self.now));
+        for incident in &mut incidents {
+            incident.host_urls = self.host_urls(incident);
+            incident.via = self.via(incident);
         }
         incidents.sort_by(|a, b| a.order().cmp(&b.order()));
         incidents.sort_by_key(Incident::importance);
         incidents
+    }
+
+    /// The address to which the configuration sends requests of the incident.
+    fn via(&self, incident: &Incident) -> Option<String> {
+        let url = match incident.urls.first() {
+            Some(affected) => &affected.url,
+            None => &format!("https://{}/", authority(&incident.host)),
+        };
+        let mapping = Mapping::of(&self.config.network.map, &Url::parse(url).ok()?)?;
+        Some(mapping.connect_to())
     }
 
     /// Number of URLs of the host in the database, as far as the run knows.
@@ -312,7 +336,6 @@ impl RunIncidents<'_> {
 
     /// Adds what the run and the plan know.
     fn complete(&self, incident: &mut Incident, by_url: &HashMap<MemberKey, &UrlOutcome>) {
-        incident.host_urls = self.host_urls(incident);
         let mut tried = 0;
         let mut evidence = None;
         for url in incident.urls.iter_mut().filter(|url| url.left.is_none()) {
@@ -324,7 +347,7 @@ impl RunIncidents<'_> {
             url.categories = outcome.categories.to_vec();
             url.not_tried = outcome.affected().not_tried;
             url.seen = Some(outcome.seen).filter(|_| outcome.result.is_some());
-            if url.intermittent {
+            if url.flapping {
                 url.breaks = outcome
                     .breaks
                     .iter()
@@ -340,12 +363,14 @@ impl RunIncidents<'_> {
         }
         incident.evidence.tried = tried;
         // By their order: a clock may have stepped back since.
-        let later = self.past.iter().rev();
-        let later = later.filter(|run| run.is_complete() && run.has_results());
-        let later = later.take_while(|run| in_seconds(run.at) > incident.since);
+        let later = self
+            .past
+            .iter()
+            .rev()
+            .filter(|run| run.is_complete() && run.has_results())
+            .take_while(|run| in_seconds(run.at) > incident.since);
         // The first run that saw the cause began before it did.
-        let is_first = incident.since >= in_seconds(self.run.started);
-        let runs = if is_first {
+        let runs = if incident.since >= in_seconds(self.run.started) {
             1
         } else {
             1 + usize::from(tried > 0) + later.count()
@@ -356,8 +381,9 @@ impl RunIncidents<'_> {
     /// Compares promised and observed contents of URLs with evidence that no incident affects yet.
     fn compare(&self, outcomes: &mut Outcomes) {
         let Outcomes { urls, contents, .. } = outcomes;
-        let new = urls.iter_mut().filter(|outcome| outcome.was_good);
-        let mut pairs = new
+        let mut pairs = urls
+            .iter_mut()
+            .filter(|outcome| outcome.was_good)
             .filter_map(|outcome| {
                 let pair = contents.get(&outcome.key)?;
                 Some((outcome.evidence.as_deref_mut()?, pair))
@@ -392,8 +418,10 @@ impl RunIncidents<'_> {
             .incidents
             .iter()
             .flat_map(|(log, _)| {
-                let members = log.state().members.into_keys();
-                members.map(|key| (key, log.id.as_str()))
+                log.state()
+                    .members
+                    .into_keys()
+                    .map(|key| (key, log.id.as_str()))
             })
             .collect();
         let marks: HashMap<&MemberKey, &MarkChange> = appended
@@ -405,9 +433,9 @@ impl RunIncidents<'_> {
         keys.sort_by_key(|(_, key)| *key);
         for of_domain in keys.chunk_by(|one, other| one.1.domain == other.1.domain) {
             let domain = &of_domain[0].1.domain;
+            ledger.open(domain)?;
             for (url, key) in of_domain {
-                ledger.open_at(key)?;
-                let Some(mut entry) = ledger.get(key).cloned() else {
+                let Some(mut entry) = ledger.get(key) else {
                     continue;
                 };
                 entry.incident = by_url.get(*url).map(|id| (*id).to_owned());
@@ -415,7 +443,7 @@ impl RunIncidents<'_> {
                     if change.mark.is_none() {
                         entry.breaks.clear();
                     }
-                    entry.intermittent.clone_from(&change.mark);
+                    entry.flapping.clone_from(&change.mark);
                 }
                 ledger.set(key, entry, self.now);
             }

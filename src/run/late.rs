@@ -3,11 +3,14 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-/// Most earlier intervals that show how often runs begin, and fewest.
-const INTERVALS: std::ops::RangeInclusive<usize> = 3..=10;
+/// Most earlier intervals that show how often runs begin.
+const MOST_INTERVALS: usize = 10;
 
-/// A smaller delay is never named.
-const SMALLEST_DELAY: SignedDuration = SignedDuration::from_mins(10);
+/// Fewest of them.
+const FEWEST_INTERVALS: usize = 3;
+
+/// A smaller delay is never named, and no schedule has a shorter interval: such runs were started by hand.
+const SMALLEST_DELAY: SignedDuration = SignedDuration::from_mins(5);
 
 /// An interval between runs that is longer than usual.
 pub struct Overdue {
@@ -20,21 +23,26 @@ pub struct Overdue {
 }
 
 /// Whether a run is overdue at the time `now`: the last interval is more than one and a half times the
-/// median of the intervals before. `starts` are the starts of earlier runs, in their order. An interval in
-/// which the clock was set back tells nothing.
+/// median of the intervals before, and these are those of a schedule. `starts` are the starts of earlier runs, in their
+/// order. An interval in which the clock was set back tells nothing.
 pub fn overdue(starts: &[Timestamp], now: Timestamp) -> Option<Overdue> {
     let last = *starts.last()?;
-    let intervals = starts.windows(2).rev();
-    let intervals = intervals.map(|two| two[1].duration_since(two[0]));
-    let intervals = intervals.filter(SignedDuration::is_positive);
-    let mut intervals: Vec<SignedDuration> = intervals.take(*INTERVALS.end()).collect();
-    if intervals.len() < *INTERVALS.start() {
+    let mut intervals: Vec<SignedDuration> = starts
+        .windows(2)
+        .rev()
+        .map(|two| two[1].duration_since(two[0]))
+        .filter(SignedDuration::is_positive)
+        .take(MOST_INTERVALS)
+        .collect();
+    if intervals.len() < FEWEST_INTERVALS {
         return None;
     }
     intervals.sort();
     let usual = intervals[intervals.len() / 2];
     let interval = now.duration_since(last);
-    let is_late = interval > usual + usual / 2 && interval > usual + SMALLEST_DELAY;
+    // Runs by hand begin whenever somebody starts them.
+    let is_scheduled = usual >= SMALLEST_DELAY && intervals[intervals.len() / 4] > usual / 2;
+    let is_late = is_scheduled && interval > usual + SMALLEST_DELAY.max(usual / 2);
     is_late.then(|| Overdue {
         last,
         interval: in_words(interval),
@@ -112,7 +120,8 @@ mod tests {
         assert!(late.contains("every 24 hours"), "{late}");
         assert_eq!(lateness(&daily, at(4 * day + 60)), None);
         assert_eq!(lateness(&[0, 1, 2].map(at), at(9 * day)), None);
-        assert_eq!(lateness(&[0, 1, 2, 3].map(at), at(12)), None);
+        assert_eq!(lateness(&[0, 1, 2, 3].map(at), at(day)), None);
+        assert_eq!(lateness(&[0, 3, 23, 30, 70].map(at), at(day)), None);
         assert_eq!(lateness(&[], at(0)), None);
     }
 }

@@ -84,12 +84,17 @@ impl LostEvidenceTally {
 
     /// The facts of the run, where the archive after the run `has` some of the contents.
     pub(super) fn facts(&mut self, has: impl Fn(&SoughtContent) -> bool) -> EvidenceFacts {
-        let accepted = self.accepted.drain(..);
-        let accepted = accepted.map(|key| (key, Because::Accepted));
-        let back = self.unsettled.drain(..);
-        let back = back.filter_map(|(key, sought)| has(&sought).then_some(key));
-        let captured = self.captured.drain(..).map(|(key, _)| key);
-        let recovered = captured.chain(back).map(|key| (key, Because::Recovered));
+        let accepted = self.accepted.drain(..).map(|key| (key, Because::Accepted));
+        let back = self
+            .unsettled
+            .drain(..)
+            .filter_map(|(key, sought)| has(&sought).then_some(key));
+        let recovered = self
+            .captured
+            .drain(..)
+            .map(|(key, _)| key)
+            .chain(back)
+            .map(|key| (key, Because::Recovered));
         let ended = accepted.chain(recovered).collect();
         let lost = self.lost.drain(..);
         let lost = lost.filter_map(|(lost, sought)| (!has(&sought)).then_some(lost));
@@ -117,8 +122,7 @@ fn end_of(known: &LostContent, record: &JobRecord, update: &StatusUpdate<'_>) ->
     };
     let content = update.entry.as_ref().and_then(|it| it.content.as_ref());
     // A body in an unrequested coding is as promised though its own digest is another one.
-    let seen = seen_digest(record, &[BodyEnd::Complete]);
-    let seen = seen.filter(|_| verdict.state() == State::Ok);
+    let seen = seen_digest(record, &[BodyEnd::Complete]).filter(|_| verdict.state() == State::Ok);
     let is_promised = |content: &&Content| {
         let known = content.digest.parse::<Digest>().ok();
         known.as_ref() == Some(&digest) || known.is_some() && known == seen
@@ -185,8 +189,10 @@ fn seen_digest(record: &JobRecord, ends: &[BodyEnd]) -> Option<Digest> {
     let seen = observations.get(verdict.observation)?;
     let is_good = (200..300).contains(&seen.last()?.status);
     let body = seen.body.as_ref();
-    let body = body.filter(|body| is_good && ends.contains(&body.end))?;
-    Some(Digest::sha256(body.sha256))
+    Some(Digest::sha256(
+        body.filter(|body| is_good && ends.contains(&body.end))?
+            .sha256,
+    ))
 }
 
 fn sought(record: &JobRecord, digest: Digest) -> SoughtContent {
@@ -196,8 +202,12 @@ fn sought(record: &JobRecord, digest: Digest) -> SoughtContent {
         verdict,
     } = &record.judged;
     let seen = observations.get(verdict.observation);
-    let target = seen.and_then(|seen| seen.last()).map(|hop| &hop.url);
-    let uris: BTreeSet<String> = target.cloned().into_iter().collect();
+    let uris: BTreeSet<String> = seen
+        .and_then(|seen| seen.last())
+        .map(|hop| &hop.url)
+        .cloned()
+        .into_iter()
+        .collect();
     let own = job.url.to_string();
     let uris = uris.into_iter().filter(|uri| *uri != own);
     SoughtContent {
@@ -228,8 +238,9 @@ impl<'a> ArchivedContents<'a> {
     /// opened has none.
     pub(super) fn have(&self, sought: &SoughtContent) -> bool {
         let open = || {
-            let files = ArchiveFiles::open(self.config);
-            files.and_then(Catalogue::open).ok()
+            ArchiveFiles::open(self.config)
+                .and_then(Catalogue::open)
+                .ok()
         };
         let Some(catalogue) = self.opened.get_or_init(open) else {
             return false;
@@ -240,11 +251,14 @@ impl<'a> ArchivedContents<'a> {
             } else {
                 catalogue.all_of(uri)
             };
-            let captures = captures.unwrap_or_default().into_iter();
-            let mut full = captures.filter(|capture| {
-                !capture.is_revisit() && capture.line.digest.parse().as_ref() == Ok(&sought.digest)
-            });
-            full.any(|capture| self.is_readable(catalogue, capture.line))
+            captures
+                .unwrap_or_default()
+                .into_iter()
+                .filter(|capture| {
+                    !capture.is_revisit()
+                        && capture.line.digest.parse().as_ref() == Ok(&sought.digest)
+                })
+                .any(|capture| self.is_readable(catalogue, capture.line))
         })
     }
 
@@ -268,19 +282,13 @@ mod tests {
 
     use jiff::Timestamp;
     use proptest::prelude::*;
-    use urldb_canon::{RequestUrl, Scheme};
     use urldb_files::Root;
-    use urldb_format::Record;
     use urldb_protocol::Reason;
-    use urldb_verdict::{
-        Body, BodyUse, Classification, Failure, FailureKind, Hop, JobKey, Observation, Promise,
-        Request, Sent, Verdict, VerdictOptions,
-    };
+    use urldb_verdict::{Body, Failure, FailureKind, Hop, Observation, Sent, VerdictOptions};
 
+    use super::super::impaired::tests::{HOST, judged_job, key};
     use super::*;
     use crate::ledger::{Archived, Capture, KnownCaptures, Ledger, RunPoint, update};
-
-    const HOST: &str = "a.example";
 
     /// The answer of the server.
     #[derive(Debug, Clone, Copy, PartialEq)]
@@ -382,17 +390,6 @@ mod tests {
         }
     }
 
-    fn key() -> JobKey {
-        JobKey {
-            domain: HOST.to_owned(),
-            path: "/".to_owned(),
-            request: None,
-            variant: None,
-            alias: None,
-            scheme: Scheme::Http,
-        }
-    }
-
     fn judged(run: &Run) -> JudgedJob {
         let (state, observation) = match run.sight {
             Sight::Whole(bytes) if bytes == run.promise => {
@@ -415,38 +412,11 @@ mod tests {
                 (state, nothing)
             }
         };
-        JudgedJob {
-            job: Job {
-                url: RequestUrl::new(Scheme::Http, HOST, "/").unwrap(),
-                key: key(),
-                file: "urldb/a.example.yaml".into(),
-                line: 2,
-                uses: None,
-                categories: [].into(),
-                promise: Promise {
-                    sha256: Some([run.promise; 32]),
-                    ..Promise::default()
-                },
-                request: Request::of(&Record::default()),
-                body: BodyUse::Skip,
-                muted: run.muted,
-                validators: None,
-            },
-            observations: vec![observation],
-            verdict: Verdict {
-                classification: Classification {
-                    state,
-                    reason: (state == State::Inconclusive).then_some(Reason::RunEnded),
-                    expected: None,
-                    observed: String::new(),
-                    warning: None,
-                },
-                observation: 0,
-                sure: false,
-                attempts: vec![],
-                explanation: None,
-            },
-        }
+        let reason = (state == State::Inconclusive).then_some(Reason::RunEnded);
+        let mut judged = judged_job(state, reason, vec![observation]);
+        judged.job.promise.sha256 = Some([run.promise; 32]);
+        judged.job.muted = run.muted;
+        judged
     }
 
     /// The archive with one file for each content, the ledger, and the open notice.
@@ -513,7 +483,7 @@ mod tests {
                 self.lost = self.captured.take().or(self.lost);
             }
             self.files.extend(run.puts_back);
-            let before = self.ledger.get(&key()).cloned();
+            let before = self.ledger.get(&key());
             let known = before.as_ref().and_then(|entry| entry.content.clone());
             let old_files = self.files.clone();
             let content = if run.stores {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use urldb_files::Root;
 use urldb_protocol::Remembered;
 
-use crate::ledger::{Heard, IncidentFile, Incidents, incidents};
+use crate::ledger::{IncidentFile, Incidents, NewestCard, incidents};
 use crate::notify::IncidentFacts;
 
 /// Stores facts of notifiers in the files of incidents.
@@ -61,8 +61,12 @@ impl IncidentMemory {
     /// Changes an incident here, and in its file if it has one.
     fn change(&self, id: &str, change: impl Fn(&mut IncidentFile)) -> anyhow::Result<()> {
         let mut known = self.known();
-        let incident = known.incidents.iter_mut().find(|it| it.log.id == id);
-        let is_known = incident.map(&change).is_some();
+        let is_known = known
+            .incidents
+            .iter_mut()
+            .find(|it| it.log.id == id)
+            .map(&change)
+            .is_some();
         if is_known && !known.is_saved {
             return Ok(());
         }
@@ -79,9 +83,9 @@ impl IncidentFacts for IncidentMemory {
         self.known().incidents.clone()
     }
 
-    fn hear(&self, notifier: &str, heard: Vec<(String, Heard)>) -> anyhow::Result<()> {
-        heard.into_iter().try_for_each(|(id, heard)| {
-            self.change(&id, |incident| incident.hear(notifier, heard.clone()))
+    fn deliver(&self, notifier: &str, cards: Vec<(String, NewestCard)>) -> anyhow::Result<()> {
+        cards.into_iter().try_for_each(|(id, card)| {
+            self.change(&id, |incident| incident.deliver(notifier, card.clone()))
         })
     }
 
@@ -96,10 +100,11 @@ impl IncidentFacts for IncidentMemory {
     fn remember(&self, notifier: &str, facts: &[Remembered]) -> anyhow::Result<()> {
         for facts in facts.chunk_by(|one, other| one.incident == other.incident) {
             self.change(&facts[0].incident, |incident| {
-                let heard = incident.notified.entry(notifier.to_owned()).or_default();
-                let values = facts.iter();
-                let values = values.map(|fact| (fact.key.clone(), fact.value.clone()));
-                heard.facts.extend(values);
+                let card = incident.notified.entry(notifier.to_owned()).or_default();
+                let values = facts
+                    .iter()
+                    .map(|fact| (fact.key.clone(), fact.value.clone()));
+                card.facts.extend(values);
             })?;
         }
         Ok(())

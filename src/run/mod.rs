@@ -33,9 +33,9 @@ mod conclude;
 mod diagnose;
 mod domain_files;
 mod doubt;
+mod impaired;
 mod incidents;
 mod late;
-mod limited;
 mod lost_evidence;
 mod memory;
 mod network;
@@ -54,7 +54,7 @@ mod record;
 mod served;
 mod shard;
 mod shared_ledger;
-mod slow_rounds;
+mod unchecked;
 mod unsettled;
 
 use std::path::PathBuf;
@@ -170,8 +170,11 @@ fn run_from(
             (from_bundles(bundles, &prepared, jobs, note)?, probes)
         }
     };
-    let last_run = prepared.past.iter().rfind(|run| run.is_complete());
-    let last_run = last_run.map(|run| run.at);
+    let last_run = prepared
+        .past
+        .iter()
+        .rfind(|run| run.is_complete())
+        .map(|run| run.at);
     let mut settling = tally.settling(&prepared);
     let explanations = diagnosis.end(&probes, last_run, |record| settling.record(record))?;
     settling.close();

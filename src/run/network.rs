@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 use urldb_protocol::Coverage;
-use urldb_verdict::incident::{BlindRuns, OwnNetwork};
+use urldb_verdict::incident::ImpairedFacts;
 
+use super::impaired::Row;
 use crate::ambient::in_seconds;
 use crate::ledger::PastRun;
 
@@ -22,47 +23,42 @@ pub(super) struct NetworkFacts<'a> {
 }
 
 impl NetworkFacts<'_> {
-    /// Our own network after the run. Runs over a part, and those that ended early, neither belong to the row of
-    /// runs without results, nor end it without a proof: bytes that arrived as promised.
-    pub(super) fn network(&self) -> OwnNetwork {
+    /// Adds our own network to what impairs the run, under an empty name. Runs over a part, and those that ended early,
+    /// neither belong to the row of impaired runs, nor end it without a proof: bytes that arrived as promised.
+    pub(super) fn add_to(&self, facts: &mut ImpairedFacts) {
         let Coverage {
             due,
             own_network,
             static_verified,
             ..
         } = *self.coverage;
-        if !is_blind(own_network, due) {
-            let has_seen = static_verified > 0 || self.is_whole && self.has_answer;
-            return if has_seen {
-                OwnNetwork::Works
-            } else {
-                OwnNetwork::Unknown
-            };
+        if !is_impaired(own_network, due) {
+            if static_verified > 0 || self.is_whole && self.has_answer {
+                facts.ended.insert(String::new());
+            }
+            return;
         }
         let (mut runs, mut since) = (u64::from(self.is_whole), self.started);
         for run in self.past.iter().rev() {
-            let is_blind = is_blind(run.own_network, run.due);
+            let is_impaired = is_impaired(run.own_network, run.due);
             let is_whole = run.is_complete() && !run.incomplete;
-            match (is_whole, is_blind) {
+            match (is_whole, is_impaired) {
                 (true, true) => (runs, since) = (runs + 1, in_seconds(run.at)),
-                (false, _) if is_blind || run.verified == 0 => {}
+                (false, _) if is_impaired || run.verified == 0 => {}
                 _ => break,
             }
         }
-        if !self.is_whole || runs < self.confirm {
-            return OwnNetwork::Unknown;
+        if self.is_whole && runs >= self.confirm {
+            let notice = Row { runs, since }.notice(own_network, REASON);
+            facts.notices.insert(String::new(), notice);
         }
-        OwnNetwork::Fails(BlindRuns {
-            runs,
-            since,
-            urls: own_network,
-            asked: due,
-        })
     }
 }
 
+const REASON: &str = "Most URLs got no result";
+
 /// Whether our own network took the results of over half of the URLs.
-fn is_blind(own_network: u64, due: u64) -> bool {
+fn is_impaired(own_network: u64, due: u64) -> bool {
     own_network * 2 > due
 }
 
@@ -103,14 +99,14 @@ mod tests {
             due: 10,
             verified: run.verified,
             own_network: run.own,
-            limited: vec![],
-            no_longer_limited: vec![],
+            impaired: vec![],
+            no_longer_impaired: vec![],
             answered: run.verified > 0,
         }
     }
 
     proptest! {
-        /// A network fails if this whole run and `confirm` - 1 whole ones before it were blind, and no run
+        /// A network fails if this whole run and `confirm` - 1 whole ones before it were impaired, and no run
         /// between them proved the contrary; it works only if a run saw something.
         #[test]
         fn only_whole_runs_in_a_row_without_results_say_that_the_network_fails(
@@ -125,7 +121,8 @@ mod tests {
                 static_verified: last.verified,
                 ..Coverage::default()
             };
-            let network = NetworkFacts {
+            let mut facts = ImpairedFacts::default();
+            NetworkFacts {
                 started: Timestamp::UNIX_EPOCH,
                 is_whole: !last.is_part && !last.is_cut,
                 coverage: &coverage,
@@ -133,27 +130,24 @@ mod tests {
                 past: &past,
                 confirm,
             }
-            .network();
+            .add_to(&mut facts);
             let sees = |run: &Run| run.own <= 5 && (run.verified > 0 || !run.is_part && !run.is_cut);
-            let is_blind = |run: &&Run| run.own > 5 && !run.is_part && !run.is_cut;
+            let is_impaired = |run: &&Run| run.own > 5 && !run.is_part && !run.is_cut;
             let all: Vec<Run> = before.iter().copied().chain([last]).collect();
             let from = all.iter().rposition(sees).map_or(0, |seeing| seeing + 1);
-            let row = all[from..].iter().filter(is_blind).count() as u64;
-            match network {
-                OwnNetwork::Works => prop_assert!(sees(&last)),
-                OwnNetwork::Fails(blind) => {
-                    prop_assert!(is_blind(&&last));
-                    prop_assert_eq!((blind.runs, blind.urls, blind.asked), (row, last.own, 10));
-                    prop_assert!(row >= confirm);
-                    let first = all[from..].iter().position(|run| is_blind(&run)).unwrap() + from;
-                    let since = past.get(first).map_or(Timestamp::UNIX_EPOCH, |run| run.at);
-                    prop_assert_eq!(blind.since, since);
-                }
-                OwnNetwork::Unknown => {
-                    let fails = is_blind(&&last) && row >= confirm;
-                    prop_assert!(!fails && (last.own > 5 || last.verified == 0));
-                }
-            }
+            let row = all[from..].iter().filter(is_impaired).count() as u64;
+            let works = facts.ended.contains("");
+            prop_assert!(!works || sees(&last));
+            let Some(notice) = facts.notices.get("") else {
+                let fails = is_impaired(&&last) && row >= confirm;
+                prop_assert!(!fails && (works || last.own > 5 || last.verified == 0));
+                return Ok(());
+            };
+            prop_assert!(!works && is_impaired(&&last) && row >= confirm);
+            prop_assert_eq!((notice.runs, notice.endangered), (Some(row), Some(last.own)));
+            let first = all[from..].iter().position(|run| is_impaired(&run)).unwrap() + from;
+            let since = past.get(first).map_or(Timestamp::UNIX_EPOCH, |run| run.at);
+            prop_assert_eq!(notice.since, Some(since));
         }
     }
 }

@@ -55,8 +55,13 @@ pub(super) fn observe<J: Iterator<Item = Job> + Send>(
     sources: impl Iterator<Item = J> + Send,
     done: impl FnMut(JudgedJob),
 ) -> anyhow::Result<()> {
-    let fetcher = fetcher(config, &config.check.fetch)?;
-    fetcher.fetch_sources(sources, decide, &config.check.verdict, done, stop);
+    fetcher(config, &config.check.fetch)?.fetch_sources(
+        sources,
+        decide,
+        &config.check.verdict,
+        done,
+        stop,
+    );
     Ok(())
 }
 

@@ -61,14 +61,11 @@ impl Outcome {
         else {
             return Ok(vec![]);
         };
-        let standings = notifiers.deliver(&outbox, &self.envelope, now, &memory)?;
-        if standings
-            .iter()
-            .any(|standing| standing.needs_action(now()))
-        {
+        let statuses = notifiers.deliver(&outbox, &self.envelope, now, &memory)?;
+        if statuses.iter().any(|status| status.needs_action(now())) {
             self.exit_code = self.exit_code.max(ExitCode::Failure);
         }
-        Ok(standings)
+        Ok(statuses)
     }
 }
 

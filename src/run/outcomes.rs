@@ -14,15 +14,15 @@ use crate::ledger::{JobRecord, StatusUpdate};
 use crate::report;
 
 /// Most URLs of one host and cause with evidence: the first of each owner and set of categories, muted or not, and of each
-/// [`Belief`].
+/// [`Novelty`].
 const MOST_EVIDENCE: usize = 5;
 
 /// Why no message offers to accept what an own file or a rule does not promise.
 const BY_HAND: &str = "accept cannot edit the list: change its file";
 
-/// Belief in the state that a run has seen. Messages tell new beliefs, which have evidence of their own.
+/// Whether the state that a run has seen is news. Messages show news, which has evidence of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Belief {
+enum Novelty {
     Doubtful,
     New,
     Old,
@@ -38,8 +38,8 @@ pub(super) struct Outcomes {
     pub(super) jobs: HashMap<MemberKey, JobKey>,
     /// The hosts that answered.
     pub(super) answered: HashSet<String>,
-    /// The first URL of each host, cause, set of readers and belief, which has the evidence: its position.
-    first: HashMap<CauseKey, Vec<(usize, Belief)>>,
+    /// The first URL of each host, cause, set of readers and novelty, which has the evidence: its position.
+    first: HashMap<CauseKey, Vec<(usize, Novelty)>>,
     /// The contents of URLs with evidence, which the archive may have.
     pub(super) contents: HashMap<MemberKey, ContentPair>,
 }
@@ -80,8 +80,8 @@ impl Outcomes {
         }
         let is_member = self.is_member(job);
         let is_fine = status.is_untroubled() && verdict.state() == State::Ok;
-        let may_come_and_go = update.mark.is_some() || update.result == Some(RunResult::Mixed);
-        if is_fine && !is_member && !may_come_and_go {
+        let may_flap = update.mark.is_some() || update.result == Some(RunResult::Mixed);
+        if is_fine && !is_member && !may_flap {
             return;
         }
         let reason = verdict.classification.reason;
@@ -120,7 +120,7 @@ impl Outcomes {
         }
     }
 
-    /// Gives the last outcome evidence if it is the first URL of its cause, readers and belief, and takes that of the URL
+    /// Gives the last outcome evidence if it is the first URL of its cause, readers and novelty, and takes that of the URL
     /// that was the first until now. A muted URL has other readers than one that is not.
     fn add_evidence(&mut self, cause: CauseKey, record: &JobRecord, update: &StatusUpdate<'_>) {
         let index = self.urls.len() - 1;
@@ -129,16 +129,16 @@ impl Outcomes {
             (&outcome.file, outcome.line, &outcome.key.url)
         };
         let before = update.before.map(|entry| entry.url_status.state);
-        let belief = match self.urls[index].seen {
-            seen if before == Some(seen) => Belief::Old,
-            seen if update.status.state == seen => Belief::New,
-            _ => Belief::Doubtful,
+        let novelty = match self.urls[index].seen {
+            seen if before == Some(seen) => Novelty::Old,
+            seen if update.status.state == seen => Novelty::New,
+            _ => Novelty::Doubtful,
         };
-        let this = (index, belief);
+        let this = (index, novelty);
         let known = self.first.entry(cause).or_default();
-        let readers = |(index, belief): (usize, Belief)| {
+        let readers = |(index, novelty): (usize, Novelty)| {
             let outcome = &self.urls[index];
-            (&outcome.owner, &outcome.categories, outcome.muted, belief)
+            (&outcome.owner, &outcome.categories, outcome.muted, novelty)
         };
         let same = known
             .iter()
@@ -180,8 +180,11 @@ fn contents(record: &JobRecord, update: &StatusUpdate<'_>) -> Option<ContentPair
     } = &record.judged;
     let seen = observations.get(verdict.observation)?;
     let known = || {
-        let content = update.before?.content.as_ref()?;
-        content.verified_sha256(&job.promise.strongest_digest()?)
+        update
+            .before?
+            .content
+            .as_ref()?
+            .verified_sha256(&job.promise.strongest_digest()?)
     };
     let promised = job.promise.sha256.or_else(known)?;
     let observed = seen.complete_body()?;
@@ -218,7 +221,7 @@ fn promise_text(promise: &Promise) -> String {
     } = promise;
     let digest = sha256.map(|digest| urldb_warc::Digest::sha256(digest).to_string());
     let flag = |flag: bool| flag.then(|| "yes".to_owned());
-    let parts = [
+    [
         ("", digest),
         (
             "length ",
@@ -238,10 +241,11 @@ fn promise_text(promise: &Promise) -> String {
         ("canonical ", canonical.as_deref().map(str::to_owned)),
         ("redirect-ok ", flag(*redirect_ok)),
         ("type-change-ok ", flag(*content_type_change_ok)),
-    ];
-    let parts = parts.into_iter();
-    let parts = parts.filter_map(|(name, value)| Some(format!("{name}{}", value?)));
-    parts.collect::<Vec<_>>().join(", ")
+    ]
+    .into_iter()
+    .filter_map(|(name, value)| Some(format!("{name}{}", value?)))
+    .collect::<Vec<_>>()
+    .join(", ")
 }
 
 /// Whether the host answered, if only that it needs what urldb lacks.

@@ -81,8 +81,8 @@ pub(super) fn plan_check<'a>(
     options: &RunOptions<'a>,
     started: Timestamp,
 ) -> anyhow::Result<Plan<'a>> {
-    let domain_files = DomainFiles::list(options.config, options.selection)?;
-    let domain_files = domain_files.of_lists(options.lists.map(|lists| &lists.locations));
+    let domain_files = DomainFiles::list(options.config, options.selection)?
+        .of_lists(options.lists.map(|lists| &lists.locations));
     let plan_options = plan_options(options, KeptBodies::None, started);
     let FirstReading {
         jobs,
@@ -126,8 +126,10 @@ pub fn audience_urls(
         day: 0,
         rehash: Rehash::ALWAYS,
     };
-    let files = DomainFiles::list(config, &selection)?.counting(sections.clone());
-    let mut audiences = files.read(options, &(), |_| {})?.audiences;
+    let mut audiences = DomainFiles::list(config, &selection)?
+        .counting(sections.clone())
+        .read(options, &(), |_| {})?
+        .audiences;
     for audience in &mut audiences {
         audience.planned = 0;
     }
@@ -136,18 +138,23 @@ pub fn audience_urls(
 
 /// The mistakes of each domain file, with its differences from lists.
 fn read_files(files: &[ReadFile], options: &RunOptions<'_>) -> Vec<FileMistakes> {
-    let read = files.iter().map(|file| {
-        let of_lists = of_lists(options).filter(|mistake| *mistake.file == *file.name);
-        let all: Vec<Mistake> = file.mistakes.iter().cloned().chain(of_lists).collect();
-        FileMistakes::new(&file.host, &file.name, &all)
-    });
-    read.collect()
+    files
+        .iter()
+        .map(|file| {
+            let of_lists = of_lists(options).filter(|mistake| *mistake.file == *file.name);
+            let all: Vec<Mistake> = file.mistakes.iter().cloned().chain(of_lists).collect();
+            FileMistakes::new(&file.host, &file.name, &all)
+        })
+        .collect()
 }
 
 /// The mistakes in lists, and records that differ from them.
 fn of_lists(options: &RunOptions<'_>) -> impl Iterator<Item = Mistake> {
-    let mistakes = options.lists.map(|lists| lists.mistakes.clone());
-    mistakes.unwrap_or_default().into_iter()
+    options
+        .lists
+        .map(|lists| lists.mistakes.clone())
+        .unwrap_or_default()
+        .into_iter()
 }
 
 fn mistakes(files: Vec<ReadFile>) -> impl Iterator<Item = Mistake> {
@@ -155,6 +162,9 @@ fn mistakes(files: Vec<ReadFile>) -> impl Iterator<Item = Mistake> {
 }
 
 fn understood(files: &[ReadFile]) -> Vec<String> {
-    let whole = files.iter().filter(|file| file.mistakes.is_empty());
-    whole.map(|file| file.host.clone()).collect()
+    files
+        .iter()
+        .filter(|file| file.mistakes.is_empty())
+        .map(|file| file.host.clone())
+        .collect()
 }

@@ -43,8 +43,10 @@ impl PlanOptionsByHost {
     pub(super) fn of(&self, host: &str) -> PlanOptions {
         let count = u32::try_from(self.shards.len()).unwrap_or(u32::MAX);
         let shard = Shard::of_host(host, count);
-        let of_shard = self.shards.get(shard.index()).copied();
-        of_shard.unwrap_or(self.default)
+        self.shards
+            .get(shard.index())
+            .copied()
+            .unwrap_or(self.default)
     }
 }
 
@@ -86,8 +88,11 @@ pub(super) fn plan_options_of_run(
     if every == 1 {
         return plan;
     }
-    let complete = past.iter().filter(|run| run.is_complete());
-    let last = complete.map(|run| day_of(run.at)).max();
+    let last = past
+        .iter()
+        .filter(|run| run.is_complete())
+        .map(|run| day_of(run.at))
+        .max();
     PlanOptions {
         rehash: Rehash::new(every, plan.day, last),
         ..plan

@@ -129,15 +129,15 @@ impl<'a> PlannedJobs<'a> {
     /// A note on each file that others changed between the two readings, and a trouble for each that could
     /// not be read again.
     pub(super) fn messages(self) -> Messages {
-        let messages = self.messages.into_inner();
-        messages.unwrap_or_else(PoisonError::into_inner)
+        self.messages
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 fn version_of(path: &Path) -> Option<FileVersion> {
     let version = |metadata: FileMetadata| (metadata.len(), metadata.modified().ok());
-    let file = urldb_files::open(path).ok()?;
-    file.metadata().ok().map(version)
+    urldb_files::open(path).ok()?.metadata().ok().map(version)
 }
 
 /// The second reading of a domain file.
@@ -190,12 +190,11 @@ impl<'a, P: PastRuns> SecondReading<'a, P> {
         if self.is_over {
             return None;
         }
-        let jobs = self.read().unwrap_or_else(|error| {
+        Some(self.read().unwrap_or_else(|error| {
             self.is_over = true;
             self.report(&urldb_format::finding_of(&error));
             vec![]
-        });
-        Some(jobs)
+        }))
     }
 
     fn read(&mut self) -> Result<Vec<Job>, urldb_format::Error> {
@@ -237,9 +236,10 @@ impl<'a, P: PastRuns> SecondReading<'a, P> {
         let (planner, past) = (self.planner, self.past);
         let metadata = whole.file.metadata();
         let mut plan = planner.domain_plan(&self.host, metadata, self.name);
-        let documents = whole.documents();
-        let jobs = documents.flat_map(|document| planner.jobs_of(&mut plan, &document, past));
-        let jobs = jobs.collect();
+        let jobs = whole
+            .documents()
+            .flat_map(|document| planner.jobs_of(&mut plan, &document, past))
+            .collect();
         self.plan = Some(plan);
         self.rotation = Rotation::over(self.turns);
         let mut jobs = self.with_aliases(jobs);

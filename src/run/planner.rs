@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use urldb_canon::RequestUrl;
 use urldb_canon::rules::SiteRules;
+use urldb_canon::{RequestUrl, host_of};
 use urldb_fetch::FetchOptions;
 use urldb_format::{DocumentRef, Linter, Metadata, fold};
 use urldb_protocol::Mistake;
@@ -215,27 +215,21 @@ impl<'a> Planner<'a> {
         past: &impl PastRuns,
     ) -> Vec<Job> {
         let mut jobs = plan.jobs(document, past);
+        let excluded = &self.config.check.exclude;
+        jobs.retain(|job| {
+            let is_excluded = excluded.iter().any(|glob| glob.is_match(job.url.as_str()));
+            if is_excluded {
+                plan.skip(false, 1);
+            }
+            !is_excluded
+        });
         for job in &mut jobs {
             self.official_urls.mark(job);
-            self.locate(job);
+            if let Some(lists) = self.lists {
+                lists.locate(job, self.options.default.max_body);
+            }
         }
         jobs
-    }
-
-    /// Names a job by its places in lists, if lists are checked.
-    fn locate(&self, job: &mut Job) {
-        let Some(lists) = self.lists else { return };
-        let (domain, identity) = (&job.key.domain, job.key.record());
-        let record = lists.record(domain, &identity, (&job.file, job.line));
-        let uses = lists.uses(domain, &identity, record);
-        let first = uses.as_ref().and_then(|uses| uses.locations.first());
-        let place = match (record, first) {
-            (Some((file, line)), _) => (Arc::clone(file), line),
-            (None, Some(first)) => (first.file.as_str().into(), first.line),
-            (None, None) => return,
-        };
-        (job.file, job.line) = place;
-        job.uses = uses.map(Box::new);
     }
 
     pub(super) fn with_aliases(
@@ -330,8 +324,11 @@ impl FileSurvey {
         sections: &FilteredSections,
     ) {
         let of_host = |skipped: &SkippedRecords| {
-            let urls = skipped.urls_not_selected.get(host);
-            urls.copied().unwrap_or_default()
+            skipped
+                .urls_not_selected
+                .get(host)
+                .copied()
+                .unwrap_or_default()
         };
         let entry = document.to_entry();
         let categories = entry.as_ref().map(|entry| &entry.record().categories[..]);
@@ -364,9 +361,13 @@ impl<'a> OfficialUrls<'a> {
     /// When the site rules cannot be read, or have errors.
     pub(super) fn load(config: &'a Config) -> anyhow::Result<Self> {
         let options = &config.check.fetch;
-        let mut hosts = options.hosts.values().chain([&options.default_host]);
-        let is_wanted = hosts.any(|host| host.canonical);
-        let rules = is_wanted.then(|| site_rules::load(config)).transpose()?;
+        let rules = options
+            .hosts
+            .values()
+            .chain([&options.default_host])
+            .any(|host| host.canonical)
+            .then(|| site_rules::load(config))
+            .transpose()?;
         Ok(Self { options, rules })
     }
 
@@ -381,7 +382,7 @@ impl<'a> OfficialUrls<'a> {
             ..
         } = &job.key;
         // Only a GET request fetches a page.
-        let is_wanted = request.is_none() && self.options.of_host(domain).canonical;
+        let is_wanted = request.is_none() && self.options.of_host(host_of(domain)).canonical;
         let Some(rules) = self.rules.as_ref().filter(|_| is_wanted) else {
             return;
         };

@@ -52,8 +52,11 @@ fn limited(options: &FetchOptions) -> FetchOptions {
     limited.deadline = Some(ALL);
     limited.byte_budget = None;
     limited.max_redirects = 0;
-    let hosts = limited.hosts.values_mut();
-    for host in hosts.chain([&mut limited.default_host]) {
+    for host in limited
+        .hosts
+        .values_mut()
+        .chain([&mut limited.default_host])
+    {
         host.timeout = host.timeout.min(ONE);
         host.limit_patience = host.limit_patience.min(ONE);
     }

@@ -7,8 +7,8 @@ use urldb_verdict::{HostCertificates, JudgedJob};
 
 use super::archive::RunArchive;
 use super::certificates::Certificates;
+use super::impaired::watched;
 use super::incidents::members;
-use super::limited::LimitedHosts;
 use super::lost_evidence::LostEvidenceTally;
 use super::options::{Results, RunOptions};
 use super::outcome::Messages;
@@ -16,7 +16,7 @@ use super::outcomes::Outcomes;
 use super::plan::Plan;
 use super::planner::taking;
 use super::prepare::Prepared;
-use super::slow_rounds::watched;
+use super::unchecked::UncheckedHosts;
 use crate::config::Config;
 use crate::explain::explain;
 use crate::ledger::{JobRecord, StatusUpdate, update};
@@ -58,7 +58,7 @@ pub(super) struct RunTally {
     certificates: Certificates,
     /// The promised bytes that the archive lost.
     pub(super) evidence: LostEvidenceTally,
-    pub(super) limited: LimitedHosts,
+    pub(super) unchecked: UncheckedHosts,
     /// The URLs of each section that is for some of all URLs.
     audiences: Vec<AudienceUrls>,
     /// The first error of the archive; later ones would say the same.
@@ -82,7 +82,7 @@ impl RunTally {
             outcomes: Outcomes::of(HashSet::new(), options.config.owners.clone()),
             certificates: Certificates::new(started, options.config.check.expiry_warning, &[]),
             evidence: LostEvidenceTally::default(),
-            limited: LimitedHosts::default(),
+            unchecked: UncheckedHosts::default(),
             audiences: std::mem::take(&mut plan.audiences),
             archive_error: None,
             files: BTreeSet::new(),
@@ -100,7 +100,7 @@ impl RunTally {
             outcomes: Outcomes::of(members(known), prepared.config().owners.clone()),
             certificates: Certificates::new(started, warning, known),
             evidence: LostEvidenceTally::watching(known),
-            limited: LimitedHosts::watching(watched(&prepared.past, known)),
+            unchecked: UncheckedHosts::watching(watched(&prepared.past, known)),
             ..tally
         }
     }
@@ -114,7 +114,7 @@ impl RunTally {
 
     /// Adds what a job showed beside its verdict, settled or not.
     pub(super) fn see(&mut self, judged: &JudgedJob) {
-        self.limited.add(judged);
+        self.unchecked.add(judged);
         self.certificates.add(judged);
     }
 
@@ -127,8 +127,9 @@ impl RunTally {
             self.archive_error.clone_from(&record.archived.error);
         }
         let mut ledger = prepared.ledger.of(&job.key);
+        let before = ledger.get(&job.key);
         let update = update(
-            ledger.get(&job.key),
+            before.as_ref(),
             record,
             self.outcomes.is_member(job),
             prepared.point(),
@@ -225,7 +226,7 @@ impl RunTally {
         }
         prepared.messages.extend(Messages {
             troubles,
-            notes: self.limited.notes(plan.jobs.by_host()),
+            notes: self.unchecked.notes(plan.jobs.by_host()),
         });
         prepared.messages.extend(messages);
     }
@@ -233,8 +234,10 @@ impl RunTally {
     /// The files that could not be finished: the ledger must not refer to captures in them.
     fn unfinished_files(&self, config: &Config) -> BTreeSet<String> {
         let folder = config.archive_root();
-        let files = self.files.iter();
-        let unfinished = files.filter(|name| !folder.file(name).is_file());
-        unfinished.cloned().collect()
+        self.files
+            .iter()
+            .filter(|name| !folder.file(name).is_file())
+            .cloned()
+            .collect()
     }
 }

@@ -73,9 +73,14 @@ pub struct ServedPromise {
 impl ServedPromise {
     /// The same, unless the server sends a secret of the request back in it: a database is public.
     fn without_secrets(self) -> Result<Self, String> {
-        let target = self.redirect.as_ref().map(|redirect| &redirect.target);
-        let mut texts = target.into_iter().chain(&self.content_type);
-        if texts.any(|text| matches!(redact(text), Cow::Owned(_))) {
+        if self
+            .redirect
+            .as_ref()
+            .map(|redirect| &redirect.target)
+            .into_iter()
+            .chain(&self.content_type)
+            .any(|text| matches!(redact(text), Cow::Owned(_)))
+        {
             let text = "sends a secret of the request back, which is never promised";
             return Err(text.to_owned());
         }
@@ -132,7 +137,7 @@ pub fn unpromised_job(
     })
 }
 
-/// Fetches every job: twice, if something of the answer becomes a promise. `take` gets each job with
+/// Fetches every job: twice, if something of the answer becomes a promise. `take` gets each judged job with
 /// what it serves, or with the cause that keeps the URL from being promised, for people.
 ///
 /// # Errors
@@ -143,14 +148,13 @@ pub fn fetch_served(
     stop: &Stop,
     progress: &dyn Progress,
     jobs: impl Iterator<Item = Job> + Send,
-    mut take: impl FnMut(Job, Result<ServedPromise, String>),
+    mut take: impl FnMut(JudgedJob, Result<ServedPromise, String>),
 ) -> anyhow::Result<()> {
     let verdict = &config.check.verdict;
     let mut take = |judged: JudgedJob| {
         progress.judged(&judged);
-        let served = served(&judged, keys, verdict);
-        let served = served.and_then(ServedPromise::without_secrets);
-        take(judged.job, served);
+        let served = served(&judged, keys, verdict).and_then(ServedPromise::without_secrets);
+        take(judged, served);
     };
     let sources = jobs.map(std::iter::once);
     let mut network = NetworkFacts::new(false, false);

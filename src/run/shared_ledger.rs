@@ -14,25 +14,25 @@ use crate::ledger::{KnownCaptures, KnownOrigins, Ledger};
 
 impl PastRuns for Ledger {
     fn is_archived(&self, key: &JobKey, digest: &[u8; 32]) -> bool {
-        let content = self.get(key).and_then(|entry| entry.content.as_ref());
+        let content = self.get(key).and_then(|entry| entry.content);
         let digest = urldb_warc::Digest::sha256(*digest).to_string();
         content.is_some_and(|content| content.capture.is_some() && content.digest == digest)
     }
 
     fn verified_sha256(&self, key: &JobKey, digest: &Digest) -> Option<[u8; 32]> {
-        self.get(key)?.content.as_ref()?.verified_sha256(digest)
+        self.get(key)?.content?.verified_sha256(digest)
     }
 
     fn validators(&self, key: &JobKey, digest: &[u8; 32]) -> Option<Validators> {
         let entry = self.get(key)?;
-        let content = entry.content.as_ref()?;
-        let capture = content.capture.as_ref()?;
+        let content = entry.content?;
+        let capture = content.capture?;
         let digest = urldb_warc::Digest::sha256(*digest).to_string();
         let is_as_promised = entry.url_status.is_untroubled() && content.digest == digest;
-        is_as_promised.then(|| Validators {
-            url: capture.uri.clone(),
-            etag: content.etag.clone(),
-            last_modified: content.last_modified.clone(),
+        is_as_promised.then_some(Validators {
+            url: capture.uri,
+            etag: content.etag,
+            last_modified: content.last_modified,
         })
     }
 
@@ -69,13 +69,13 @@ impl SharedLedger {
         }))
     }
 
-    /// The ledger, with the entry of this job open.
+    /// The ledger, with the domain of this job open.
     pub(super) fn of(&self, key: &JobKey) -> MutexGuard<'_, OpenLedger> {
-        self.opened(|ledger| ledger.open_at(key))
+        self.of_domain(&key.domain)
     }
 
     pub(super) fn known_captures(&self, key: &JobKey) -> KnownCaptures {
-        KnownCaptures::of(self.of(key).get(key))
+        KnownCaptures::of(self.of(key).get(key).as_ref())
     }
 
     /// The last archived records about the hosts of a domain's URLs.
@@ -87,15 +87,8 @@ impl SharedLedger {
 
     /// The ledger, with this domain open.
     pub(super) fn of_domain(&self, domain: &str) -> MutexGuard<'_, OpenLedger> {
-        self.opened(|ledger| ledger.open(domain))
-    }
-
-    fn opened(
-        &self,
-        open: impl FnOnce(&mut Ledger) -> anyhow::Result<()>,
-    ) -> MutexGuard<'_, OpenLedger> {
         let mut shared = self.lock();
-        let opened = open(&mut shared.ledger);
+        let opened = shared.ledger.open(domain);
         shared.note_fault(opened);
         shared
     }
@@ -107,7 +100,7 @@ impl SharedLedger {
     /// Ends the planning of a domain, which has this many jobs. A domain whose jobs are kept stays open.
     /// Returns the jobs of the ledger that have no record.
     pub(super) fn planned(&self, file: &PlannedDomain<'_>) -> Vec<JobKey> {
-        let mut shared = self.of_domain(file.host);
+        let mut shared = self.lock();
         let unplanned = shared.ledger.unplanned(file.host);
         let unplanned = shared.note_fault(unplanned).unwrap_or_default();
         if file.jobs > 0 {

@@ -77,8 +77,10 @@ impl UnsettledRecords {
         for place in self.places.get(host).into_iter().flatten() {
             let (machine, record) = match place {
                 Place::Spooled { position, length } => {
-                    let bytes = self.lines.bytes_at(*position, *length);
-                    let bytes = bytes.context("cannot read failures from a temporary file")?;
+                    let bytes = self
+                        .lines
+                        .bytes_at(*position, *length)
+                        .context("cannot read failures from a temporary file")?;
                     serde_json::from_slice(&bytes)?
                 }
                 Place::InMemory(bytes) => serde_json::from_slice(bytes)?,
@@ -92,8 +94,10 @@ impl UnsettledRecords {
 /// Whether the page of the deciding observation may be compared with others: where it came in place of other content,
 /// and the small errors of object stores.
 fn is_page_needed(seen: &Observation, verdict: &Verdict) -> bool {
-    let content_type = seen.last().and_then(|last| last.header("content-type"));
-    let is_xml = content_type.is_some_and(|it| it.contains("xml") && !it.contains("html"));
+    let is_xml = seen
+        .last()
+        .and_then(|last| last.header("content-type"))
+        .is_some_and(|it| it.contains("xml") && !it.contains("html"));
     let is_content = matches!(
         verdict.state(),
         State::Ok | State::Changed | State::Redirected | State::Gone

@@ -131,8 +131,9 @@ impl Cron {
     /// The latest wall-clock time that set hours have passed by `now`: later than the wall clock
     /// shows while it repeats an hour. `i64::MIN` where no hour repeats.
     fn latest_wall_time(&self, now: Timestamp) -> i64 {
-        let including_now = now.checked_add(SignedDuration::from_nanos(1));
-        let change = including_now.map(|now| self.zone.preceding(now).next());
+        let change = now
+            .checked_add(SignedDuration::from_nanos(1))
+            .map(|now| self.zone.preceding(now).next());
         match change {
             Ok(Some(change)) if !self.elapsed => {
                 let before = change.timestamp() - SignedDuration::from_secs(1);
@@ -259,8 +260,8 @@ fn zone_hint(name: &str) -> String {
         let mut known = known.iter();
         known.find(|known| known.rsplit('/').next() == Some(city))
     };
-    let near = urldb_text::nearest(name, &known);
-    let near = near.or_else(|| urldb_text::nearest(name, cities()).and_then(zone_of));
+    let near = urldb_text::nearest(name, &known)
+        .or_else(|| urldb_text::nearest(name, cities()).and_then(zone_of));
     match near {
         None => "give an IANA name such as Europe/Berlin or UTC".to_owned(),
         Some(near) => format!("did you mean {near}?"),

@@ -242,9 +242,13 @@ impl<'a> DueTimes<'a> {
     fn run_due<C: Clock, H: Handlers>(&mut self, clock: &C, handlers: &mut H) -> bool {
         let now = clock.now();
         self.follow_clock_set_back(now, handlers);
-        let due = self.next.iter().enumerate();
-        let due = due.filter_map(|(index, at)| at.filter(|at| *at <= now).map(|at| (at, index)));
-        let Some((since, index)) = due.min() else {
+        let Some((since, index)) = self
+            .next
+            .iter()
+            .enumerate()
+            .filter_map(|(index, at)| at.filter(|at| *at <= now).map(|at| (at, index)))
+            .min()
+        else {
             return false;
         };
         let cron = &self.schedules[index];

@@ -179,8 +179,10 @@ impl Contents {
 
     /// The number of domain files.
     pub(super) fn len(&self) -> usize {
-        let files = self.files.keys();
-        files.filter(|path| is_domain_file(path)).count()
+        self.files
+            .keys()
+            .filter(|path| is_domain_file(path))
+            .count()
     }
 }
 

@@ -181,8 +181,12 @@ impl<'a> Asker<'a> {
     /// Fetches a job once, after the interval of its host.
     fn fetch_one(&self, job: Job) -> Option<(Job, Observation)> {
         let host = job.url.host().to_owned();
-        let known = self.options.hosts.get(&host);
-        let interval = known.unwrap_or(&self.options.default_host).host_interval;
+        let interval = self
+            .options
+            .hosts
+            .get(&host)
+            .unwrap_or(&self.options.default_host)
+            .host_interval;
         let due = self.asked.borrow().get(&host).map(|last| *last + interval);
         while !self.stop.is_set()
             && let Some(rest) = due.and_then(|due| due.checked_duration_since(Instant::now()))
@@ -258,8 +262,9 @@ impl Begun {
 
 /// The strong validator of a response (RFC 9110, 13.1.5).
 fn validator(last: &Hop) -> Option<String> {
-    let etag = last.header("etag").filter(|etag| !etag.starts_with("W/"));
-    etag.or_else(|| last.header("last-modified"))
+    last.header("etag")
+        .filter(|etag| !etag.starts_with("W/"))
+        .or_else(|| last.header("last-modified"))
         .map(str::to_owned)
 }
 
@@ -271,8 +276,10 @@ fn empty(file: &mut File) -> io::Result<()> {
 
 /// Appends what came of a body.
 fn append(body: &mut Body, file: &mut File) -> anyhow::Result<BodyEnd> {
-    let bytes = body.bytes.as_mut();
-    let bytes = bytes.context("there is no room for the body in the folder of temporary files")?;
+    let bytes = body
+        .bytes
+        .as_mut()
+        .context("there is no room for the body in the folder of temporary files")?;
     io::copy(&mut bytes.reader()?, file).context("the file cannot be written")?;
     Ok(body.end)
 }

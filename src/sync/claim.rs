@@ -88,13 +88,15 @@ impl Claim {
 /// The schemes of the URLs of an item.
 pub(super) fn schemes_of(item: &ListItem) -> Vec<Scheme> {
     let implied = || Metadata::for_schemes(&[item.scheme]);
-    let metadata = item.metadata.clone().unwrap_or_else(implied);
-    metadata.schemes_of(&item.record)
+    item.metadata
+        .clone()
+        .unwrap_or_else(implied)
+        .schemes_of(&item.record)
 }
 
 fn url_of(item: &ListItem) -> String {
-    let url = item.url();
-    url.map_or_else(|| item.record.path.clone(), String::from)
+    item.url()
+        .map_or_else(|| item.record.path.clone(), String::from)
 }
 
 /// Sorts names, and leaves out repeated ones.
@@ -105,8 +107,10 @@ pub(super) fn normalize<T: Ord>(names: &mut Vec<T>) {
 
 /// Of several captures of a URL, only the latest says which bytes it serves.
 fn keep_latest_capture(items: &mut Items) {
-    let captures = items.iter().enumerate();
-    let captures = captures.filter(|(_, item)| item.moment.is_some());
+    let captures = items
+        .iter()
+        .enumerate()
+        .filter(|(_, item)| item.moment.is_some());
     let Some((latest, item)) = captures.max_by_key(|(_, item)| &item.moment) else {
         return;
     };
@@ -151,13 +155,14 @@ fn keep_spelling(item: &mut ListItem, host: &str, metadata: &Metadata) {
 
 /// The record that the items together state.
 fn combined(items: &Items, left_out: &mut Vec<Notice>) -> Result<Record, Notice> {
-    let Some((first, more)) = items.split_first() else {
+    let Some(first) = items.first() else {
         return Ok(Record::default());
     };
-    let mut values = Values::of(&first.record, &**first);
-    for item in more {
-        let added = values.add(&item.record, &**item);
-        let added = added.map_err(|contradiction| between(item, &contradiction))?;
+    let mut values = Values::of(&first.record);
+    for (number, item) in items.iter().enumerate().skip(1) {
+        let added = values
+            .add(&item.record)
+            .map_err(|key| between(item, &key, &items[..number]))?;
         if added.is_lossy {
             left_out.push(known_otherwise(item, &first.location));
         }
@@ -170,9 +175,13 @@ fn combined(items: &Items, left_out: &mut Vec<Notice>) -> Result<Record, Notice>
     })
 }
 
-/// The contradiction between an item and a promise of another one.
-fn between(item: &ListItem, contradiction: &Contradiction<&ListItem>) -> Notice {
-    let Contradiction { key, origin } = contradiction;
+/// The contradiction between an item and the first of those before it that has the key.
+fn between(item: &ListItem, key: &str, before: &[Box<ListItem>]) -> Notice {
+    let origin = before
+        .iter()
+        .find(|it| it.record.keys().any(|stated| stated == key))
+        .or(before.first());
+    let origin = origin.map_or(item, |origin| origin);
     let (path, there) = (&item.record.path, &origin.location);
     let message = if origin.scheme == item.scheme {
         promised_otherwise(&url_of(item), there, key)
@@ -203,17 +212,8 @@ pub(super) fn known_otherwise(item: &ListItem, there: &Location) -> Notice {
     Notice::left_out(item.location.clone(), "known-otherwise", message)
 }
 
-/// The values of a record by key, each with the place that states it.
-pub(super) struct Values<T> {
-    values: BTreeMap<String, (Value, T)>,
-    start: T,
-}
-
-/// A promise that differs from the one at `origin`.
-pub(super) struct Contradiction<T> {
-    pub(super) key: String,
-    pub(super) origin: T,
-}
+/// The values of a record by key.
+pub(super) struct Values(BTreeMap<String, Value>);
 
 /// The effect of adding values.
 #[derive(Debug, Clone, Copy, Default)]
@@ -224,49 +224,33 @@ pub(super) struct AddedValues {
     pub(super) is_lossy: bool,
 }
 
-impl<T: Copy> Values<T> {
-    pub(super) fn of(record: &Record, origin: T) -> Self {
-        let values = values_of(record).map(|(key, value)| (key, (value, origin)));
-        Self {
-            values: values.collect(),
-            start: origin,
-        }
+impl Values {
+    pub(super) fn of(record: &Record) -> Self {
+        Self(values_of(record).collect())
     }
 
     /// Adds the values that are missing, but none of the keys with sets: `categories`, `schemes` and `source`.
     ///
     /// # Errors
-    /// When promises differ.
-    pub(super) fn add(
-        &mut self,
-        record: &Record,
-        origin: T,
-    ) -> Result<AddedValues, Contradiction<T>> {
+    /// The key of a promise that differs.
+    pub(super) fn add(&mut self, record: &Record) -> Result<AddedValues, String> {
         let is_set = |key: &str| matches!(key, "categories" | "schemes" | "source");
-        let more = values_of(record).filter(|(key, _)| !is_set(key));
-        let more: BTreeMap<String, Value> = more.collect();
-        let others = REQUEST_KEYS.into_iter().find_map(|key| {
-            let known = self.values.get(key);
-            let is_other = known.map(|(value, _)| value) != more.get(key);
-            is_other.then(|| (key, known.map_or(self.start, |known| known.1)))
-        });
-        if let Some((key, origin)) = others {
-            let key = key.to_owned();
-            return Err(Contradiction { key, origin });
+        let more: BTreeMap<String, Value> =
+            values_of(record).filter(|(key, _)| !is_set(key)).collect();
+        let is_other = |key: &&str| self.0.get(*key) != more.get(*key);
+        if let Some(key) = REQUEST_KEYS.into_iter().find(is_other) {
+            return Err(key.to_owned());
         }
         let mut added = AddedValues::default();
         for (key, value) in more {
-            match (self.values.get_mut(&key), value) {
+            match (self.0.get_mut(&key), value) {
                 (None, value) => {
                     added.is_change = true;
-                    self.values.insert(key, (value, origin));
+                    self.0.insert(key, value);
                 }
-                (Some((known, _)), value) if *known == value => {}
-                (Some((_, origin)), _) if is_promise(&key) => {
-                    let origin = *origin;
-                    return Err(Contradiction { key, origin });
-                }
-                (Some((Value::Map(known), _)), Value::Map(more)) if key == "catalogue" => {
+                (Some(known), value) if *known == value => {}
+                (Some(_), _) if is_promise(&key) => return Err(key),
+                (Some(Value::Map(known)), Value::Map(more)) if key == "catalogue" => {
                     let nested = add_missing(known, more);
                     added.is_change |= nested.is_change;
                     added.is_lossy |= nested.is_lossy;
@@ -279,15 +263,15 @@ impl<T: Copy> Values<T> {
     }
 
     pub(super) fn into_record(self) -> Record {
-        let values = self.values.into_iter();
-        let mapping: Mapping = values.map(|(key, (value, _))| (key, value)).collect();
-        Record::from_mapping(mapping).unwrap_or_default()
+        Record::from_mapping(self.0.into_iter().collect()).unwrap_or_default()
     }
 }
 
 fn values_of(record: &Record) -> impl Iterator<Item = (String, Value)> + use<> {
-    let mapping = record.to_mapping().into_iter();
-    mapping.map(|(key, value)| (key, sorted(value)))
+    record
+        .to_mapping()
+        .into_iter()
+        .map(|(key, value)| (key, sorted(value)))
 }
 
 /// The value with its keys sorted, since their order means nothing.

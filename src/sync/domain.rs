@@ -48,8 +48,7 @@ impl Domain {
         items: &[Box<ListItem>],
         policy: MergePolicy<'_>,
     ) -> anyhow::Result<Self> {
-        let folder = config.database_root();
-        let path = folder.path().join(format!("{host}.yaml"));
+        let path = config.database_root().path().join(format!("{host}.yaml"));
         let name: Arc<str> = config.relative_name(&path).into();
         let has_host = host == HELD_URIS || RequestUrl::new(Scheme::Http, host, "/").is_some();
         anyhow::ensure!(
@@ -104,8 +103,7 @@ pub(crate) struct MergedDomain {
 impl MergedDomain {
     /// The records of items and of sources, each with its URL.
     pub(crate) fn records(&self) -> impl Iterator<Item = (&Record, Outcome, String)> {
-        let records = self.changes.records.iter();
-        records.map(|(record, outcome)| {
+        self.changes.records.iter().map(|(record, outcome)| {
             let scheme = self.metadata.scheme_of(record);
             (
                 &**record,

@@ -12,7 +12,8 @@ use urldb_format::{Algorithm, Digest, Mapping, Metadata, Record, RecordIdentity,
 use urldb_interchange::{ListItem, digest};
 
 use super::groups::is_promise;
-use super::plan::{ReadItem, read_items};
+use super::plan::read_items;
+use super::read_item::ReadItem;
 use crate::config::Config;
 use crate::database::aliases::Aliases;
 use crate::stop::Stop;
@@ -41,7 +42,6 @@ pub(crate) struct ValueEdit {
     pub(crate) path: PathBuf,
     /// The file, as messages show it.
     pub(crate) file: Arc<str>,
-    pub(crate) line: u64,
     /// The bytes of the value in the file.
     start: u64,
     end: u64,
@@ -72,8 +72,11 @@ pub(crate) fn edits_of(
 ) -> anyhow::Result<Vec<RecordEdits>> {
     let aliases = Aliases::load(config)?;
     let wanted = Wanted::new(&aliases, accepted);
-    let sources = accepted.iter().flat_map(|it| &it.before.source);
-    let sources: BTreeSet<&str> = sources.map(String::as_str).collect();
+    let sources: BTreeSet<&str> = accepted
+        .iter()
+        .flat_map(|it| &it.before.source)
+        .map(String::as_str)
+        .collect();
     let mut edits: Vec<RecordEdits> = accepted.iter().map(|_| RecordEdits::default()).collect();
     let mut seen = vec![BTreeSet::new(); accepted.len()];
     read_items(config, &sources, stop, &mut |read| {
@@ -170,15 +173,13 @@ impl ValueEdit {
         new: &str,
     ) -> anyhow::Result<Option<Self>> {
         let shown = &read.item.location.file;
-        let bytes = bytes_at(read.path, range);
-        let bytes = bytes.with_context(|| format!("cannot read {shown}"))?;
+        let bytes = bytes_at(read.path, range).with_context(|| format!("cannot read {shown}"))?;
         let Ok(old) = String::from_utf8(bytes) else {
             return Ok(None);
         };
         Ok(respelled(key, &old, new).map(|new| Self {
             path: read.path.to_owned(),
             file: Arc::clone(shown),
-            line: read.item.location.line_number() as u64,
             start: range.start,
             end: range.end,
             old,
@@ -230,8 +231,11 @@ fn add_sharing(
     wanted: &Wanted<'_>,
     edits: &mut [RecordEdits],
 ) -> anyhow::Result<()> {
-    let files = edits.iter().flat_map(|edits| &edits.values);
-    let files: BTreeSet<PathBuf> = files.map(|edit| edit.path.clone()).collect();
+    let files: BTreeSet<PathBuf> = edits
+        .iter()
+        .flat_map(|edits| &edits.values)
+        .map(|edit| edit.path.clone())
+        .collect();
     if files.is_empty() {
         return Ok(());
     }
@@ -244,11 +248,18 @@ fn add_sharing(
             if own == Some(number) {
                 continue;
             }
-            let spans = read.item.spans.iter().filter(|span| {
-                let mut values = edits.values.iter();
-                values.any(|edit| edit.is_at(read.path, &span.range))
-            });
-            let keys: BTreeSet<&'static str> = spans.map(|span| span.key).collect();
+            let keys: BTreeSet<&'static str> = read
+                .item
+                .spans
+                .iter()
+                .filter(|span| {
+                    edits
+                        .values
+                        .iter()
+                        .any(|edit| edit.is_at(read.path, &span.range))
+                })
+                .map(|span| span.key)
+                .collect();
             if !keys.is_empty() {
                 edits.sharing.push(SharingRecord {
                     domain: wanted.aliases.primary_host(&read.item.host),
@@ -284,53 +295,29 @@ pub(crate) struct ChangedLine {
 /// The lines that values change, in the order of the files.
 ///
 /// # Errors
-/// When a list cannot be read.
+/// Those of [`write_edited`].
 pub(crate) fn changed_lines(values: &BTreeSet<ValueEdit>) -> anyhow::Result<Vec<ChangedLine>> {
-    let mut changed: Vec<ChangedLine> = vec![];
-    for of_file in values
-        .iter()
-        .collect::<Vec<_>>()
-        .chunk_by(|one, other| one.path == other.path)
-    {
-        let shown = &of_file[0].file;
-        let lines = lines_of(of_file).with_context(|| format!("cannot read {shown}"))?;
-        changed.extend(lines);
-    }
-    Ok(changed)
-}
-
-fn lines_of(values: &[&ValueEdit]) -> io::Result<Vec<ChangedLine>> {
-    let Some(first) = values.first() else {
-        return Ok(vec![]);
-    };
-    let mut input = BufReader::new(urldb_files::open_input(&first.path)?);
-    let (mut at, mut number, mut changed) = (0, 0, vec![]);
-    let mut values = values.iter().peekable();
-    while values.peek().is_some() {
-        let mut text = vec![];
-        let length = input.read_until(b'\n', &mut text)? as u64;
-        if length == 0 {
-            break;
+    let values: Vec<_> = values.iter().collect();
+    let mut changed = vec![];
+    for of_file in values.chunk_by(|one, other| one.path == other.path) {
+        let (path, file) = (&of_file[0].path, &of_file[0].file);
+        let mut edited = urldb_files::unnamed_file().context("cannot make a temporary file")?;
+        write_edited(of_file, &mut edited)?;
+        edited.rewind()?;
+        let old = BufReader::new(urldb_files::open_input(path)?).split(b'\n');
+        let new = BufReader::new(edited).split(b'\n');
+        for ((old, new), line) in old.zip(new).zip(1..) {
+            let (old, new) = (shown(&old?), shown(&new?));
+            if old != new {
+                let file = Arc::clone(file);
+                changed.push(ChangedLine {
+                    file,
+                    line,
+                    old,
+                    new,
+                });
+            }
         }
-        number += 1;
-        let end = at + length;
-        let (mut new, mut done) = (vec![], 0);
-        while let Some(value) = values.next_if(|value| value.start < end) {
-            let place = |position: u64| usize::try_from(position - at).unwrap_or(usize::MAX);
-            new.extend(text.get(done..place(value.start)).unwrap_or_default());
-            new.extend(value.new.bytes());
-            done = place(value.end);
-        }
-        if done > 0 {
-            new.extend(text.get(done..).unwrap_or_default());
-            changed.push(ChangedLine {
-                file: Arc::clone(&first.file),
-                line: number,
-                old: shown(&text),
-                new: shown(&new),
-            });
-        }
-        at = end;
     }
     Ok(changed)
 }
@@ -352,12 +339,7 @@ pub(crate) fn write_edited(values: &[&ValueEdit], out: &mut File) -> anyhow::Res
     let mut input = BufReader::new(urldb_files::open_input(&first.path).with_context(unreadable)?);
     let mut at = 0;
     for value in values {
-        let meanwhile = || {
-            format!(
-                "{}:{}: the value has changed; run accept again",
-                value.file, value.line
-            )
-        };
+        let meanwhile = || format!("{}: a value has changed; run accept again", value.file);
         let between = value.start.checked_sub(at).with_context(meanwhile)?;
         let copied = io::copy(&mut (&mut input).take(between), out)?;
         let mut old = vec![0; value.old.len()];
@@ -381,7 +363,6 @@ mod tests {
         ValueEdit {
             path: path.to_owned(),
             file: "list".into(),
-            line: 7,
             start,
             end: start + old.len() as u64,
             old: old.to_owned(),
@@ -413,7 +394,7 @@ mod tests {
             let error = written(text, &edits).unwrap_err();
             assert_eq!(
                 format!("{error}"),
-                "list:7: the value has changed; run accept again",
+                "list: a value has changed; run accept again",
                 "{text:?}"
             );
         }

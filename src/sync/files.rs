@@ -10,6 +10,7 @@ use anyhow::Context as _;
 use globset::GlobBuilder;
 use ignore::{DirEntry, WalkBuilder};
 use urldb_files::Root;
+use urldb_interchange::input::LineReader;
 
 use crate::config::{Author, Config, Format, ListSource};
 use crate::git::Repository;
@@ -59,7 +60,7 @@ pub(crate) fn files_of(
     if found.files.is_empty() {
         let paths = source.path.join(" or ");
         match root.wanted() {
-            None => anyhow::bail!("there is no file {paths}"),
+            None => anyhow::bail!("there is no file at {paths} that urldb reads"),
             Some(wanted) => anyhow::bail!("nothing at {paths} is {wanted}"),
         }
     }
@@ -92,20 +93,25 @@ fn find(
         })?;
         return walk(root, &start, format, wants, stop, found);
     }
-    let glob = GlobBuilder::new(pattern).literal_separator(true).build();
-    let matcher = glob.context("a path of the source")?.compile_matcher();
+    let matcher = GlobBuilder::new(pattern)
+        .literal_separator(true)
+        .build()
+        .context("a path of the source")?
+        .compile_matcher();
     let is_match = |path: &Path| matcher.is_match(path);
     walk(root, &start, format, is_match, stop, found)
 }
 
 /// Whether a file, relative to the root, may be a list of the source.
 pub(crate) fn may_be_list(source: &ListSource, file: &Path) -> bool {
-    let mut patterns = source.path.iter();
-    patterns.any(|pattern| file.starts_with(fixed_part(pattern)))
+    source
+        .path
+        .iter()
+        .any(|pattern| file.starts_with(fixed_part(pattern)))
 }
 
 /// The folders of a pattern before its first special character; the whole of a path without any.
-pub(super) fn fixed_part(pattern: &str) -> PathBuf {
+pub(crate) fn fixed_part(pattern: &str) -> PathBuf {
     let parts = Path::new(pattern).components();
     let is_fixed = |part: &std::path::Component| {
         !part
@@ -164,8 +170,9 @@ fn walk(
     let mut apart = repositories
         .lock()
         .map_err(|_| anyhow::anyhow!("a walk ended"))?;
-    let apart = std::mem::take(&mut *apart).into_iter();
-    let names = apart.map(|path| path.strip_prefix(root.path()).unwrap_or(&path).to_owned());
+    let names = std::mem::take(&mut *apart)
+        .into_iter()
+        .map(|path| path.strip_prefix(root.path()).unwrap_or(&path).to_owned());
     found.submodules.extend(names);
     Ok(())
 }
@@ -227,19 +234,20 @@ pub(crate) fn top_of(root: &Root, source: &ListSource) -> PathBuf {
 
 /// The deepest folder that has all these files and folders.
 pub(crate) fn common_folder(paths: impl Iterator<Item = PathBuf>) -> PathBuf {
-    let folders = paths.map(|mut path| {
-        if !urldb_files::is_folder(&path) {
-            path.pop();
-        }
-        path
-    });
-    let common = folders.reduce(|one, other| {
-        let parts = one.components().zip(other.components());
-        parts
-            .map_while(|(one, other)| (one == other).then_some(one))
-            .collect()
-    });
-    common.unwrap_or_default()
+    paths
+        .map(|mut path| {
+            if !urldb_files::is_folder(&path) {
+                path.pop();
+            }
+            path
+        })
+        .reduce(|one, other| {
+            one.components()
+                .zip(other.components())
+                .map_while(|(one, other)| (one == other).then_some(one))
+                .collect()
+        })
+        .unwrap_or_default()
 }
 
 /// Whether the folder is the work tree of a repository.
@@ -296,31 +304,17 @@ impl MergeState {
 }
 
 /// Whether lines begin with `<<<<<<< `, `=======` and `>>>>>>> `, in this order.
-fn has_conflict_markers(mut input: impl BufRead) -> io::Result<bool> {
-    let wanted: [&[u8]; 3] = [b"<<<<<<< ", b"=======", b">>>>>>> "];
-    let (mut found, mut line) = (0, Vec::with_capacity(8));
-    let mut is_start = true;
-    loop {
-        let chunk = input.fill_buf()?;
-        if chunk.is_empty() {
+fn has_conflict_markers(input: impl BufRead) -> io::Result<bool> {
+    let mut wanted = ["<<<<<<< ", "=======", ">>>>>>> "].iter().peekable();
+    let mut lines = LineReader::new(input);
+    while wanted.peek().is_some() {
+        let Some(line) = lines.next_line()? else {
             return Ok(false);
-        }
-        let end = chunk.iter().position(|byte| *byte == b'\n');
-        let length = end.unwrap_or(chunk.len());
-        if is_start {
-            line.clear();
-        }
-        let room = 8_usize.saturating_sub(line.len());
-        line.extend(chunk.iter().take(length.min(room)));
-        input.consume(length + usize::from(end.is_some()));
-        is_start = end.is_some();
-        if is_start && line.starts_with(wanted[found]) {
-            found += 1;
-            if found == wanted.len() {
-                return Ok(true);
-            }
-        }
+        };
+        let text = line.text.unwrap_or_default();
+        wanted.next_if(|marker| text.starts_with(**marker));
     }
+    Ok(true)
 }
 
 #[cfg(test)]

@@ -15,11 +15,11 @@ pub(super) fn update(
     claim: Claim,
 ) {
     let before = &known.record;
-    let mut values = Values::of(before, ());
-    let added = match values.add(&claim.record_beside(before), ()) {
+    let mut values = Values::of(before);
+    let added = match values.add(&claim.record_beside(before)) {
         Ok(added) => added,
-        Err(contradiction) => {
-            let message = promised_otherwise(&claim.url(), &known.location, &contradiction.key);
+        Err(key) => {
+            let message = promised_otherwise(&claim.url(), &known.location, &key);
             let contradiction = contradiction_at(&claim.item, message, before);
             return changes.contradict(metadata.identity_of(before), contradiction);
         }
@@ -33,8 +33,12 @@ pub(super) fn update(
     } else {
         before.clone()
     };
-    let categories = claim.item.record.categories.into_iter();
-    let new = categories.filter(|it| !before.has_category(it));
+    let new = claim
+        .item
+        .record
+        .categories
+        .into_iter()
+        .filter(|it| !before.has_category(it));
     let number = record.categories.len();
     record.categories.extend(new);
     if record.categories.len() > number {

@@ -6,16 +6,18 @@ pub(crate) struct First<T> {
     pub(crate) count: u64,
 }
 
-impl<T> First<T> {
-    /// Most that are kept.
-    const MOST: usize = 1000;
-
-    pub(super) fn new() -> Self {
+impl<T> Default for First<T> {
+    fn default() -> Self {
         Self {
             first: vec![],
             count: 0,
         }
     }
+}
+
+impl<T> First<T> {
+    /// Most that are kept.
+    const MOST: usize = 1000;
 
     pub(super) fn push(&mut self, item: T) {
         self.count += 1;

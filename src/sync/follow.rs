@@ -101,8 +101,9 @@ fn groups_of(record: &Record) -> Vec<Group> {
 fn has_own_promise(record: &Record, claim: &Record) -> bool {
     let stated = groups_of(claim);
     let is_of_rules = is_of_site_rules(record);
-    let own = groups_of(record).into_iter();
-    own.filter(|group| group.is_promise() && !(is_of_rules && *group == Group::Answer))
+    groups_of(record)
+        .into_iter()
+        .filter(|group| group.is_promise() && !(is_of_rules && *group == Group::Answer))
         .any(|group| !stated.contains(&group))
 }
 
@@ -134,8 +135,10 @@ fn difference(metadata: &Metadata, record: &Record, claim: &Claim) -> Option<Str
         return Some(format!("it is not asked over {scheme}"));
     }
     let claimed = claim.record_beside(record);
-    let different = Values::of(record, ()).add(&claimed, ()).err();
-    different.map(|it| format!("`{}` differs", it.key))
+    Values::of(record)
+        .add(&claimed)
+        .err()
+        .map(|key| format!("`{key}` differs"))
 }
 
 fn hand_written(claim: &Claim, known: &KnownRecord, what: &str) -> Notice {
@@ -149,8 +152,11 @@ fn hand_written(claim: &Claim, known: &KnownRecord, what: &str) -> Notice {
 
 /// The mistake that a notice about a list tells: one of its code, or else a contradiction.
 pub(super) fn finding(notice: Notice) -> Finding {
-    let code = Code::ALL.iter().find(|code| code.as_str() == notice.code);
-    let code = code.copied().unwrap_or(Code::ListContradiction);
+    let code = Code::ALL
+        .iter()
+        .find(|code| code.as_str() == notice.code)
+        .copied()
+        .unwrap_or(Code::ListContradiction);
     let line = notice.location.line_number();
     let finding = Finding::new(code, line, notice.message).in_file(&*notice.location.file);
     match notice.help {

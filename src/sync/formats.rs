@@ -17,8 +17,8 @@ use urldb_interchange::own_file::Published;
 use urldb_interchange::table::Columns;
 use urldb_interchange::{
     Location, Notice, ReadEvent, Sink, annex, archive, bag, bazel_registry, brew_json, conandata,
-    datapackage, debian_sources, dvc, input, jsonl, jsonld, list, metalink, nix_sources, obo_purl,
-    opam, own_file, redirects, schemastore, sitemap, ssd3, sums, table, tfds,
+    datapackage, debian_sources, dvc, input, jsonl, jsonld, list, metalink, nix_sources, own_file,
+    redirects, schemastore, sitemap, ssd3, sums, table, tfds,
 };
 use urldb_warc::index::INDEX_DIRECTORY;
 
@@ -80,8 +80,12 @@ pub(crate) fn read(
     for file in files {
         let path = directory.join(file);
         if file.as_os_str() == "-" {
-            let stdin = spooled(io::stdin().lock(), options)?;
-            read_one(options, &stdin, &"standard input".into(), sink)?;
+            // Some formats are read twice.
+            let mut stdin = urldb_files::unnamed_file().context("cannot make a temporary file")?;
+            let copied = io::copy(&mut io::stdin().lock(), &mut stdin);
+            copied.context("cannot read standard input")?;
+            stdin.rewind()?;
+            Source::new(Err(stdin), &"standard input".into(), options).read(sink)?;
             continue;
         }
         let of_folder = options.format.of_folder();
@@ -120,10 +124,8 @@ pub(crate) fn read_files(
             read_own_file(options, file, &mut |event| sink(file, event))?;
             continue;
         }
-        let source = Source::of(&file.path, options);
-        read_one(options, &source, &file.shown, &mut |event| {
-            sink(file, event)
-        })?;
+        let source = Source::new(Ok(&file.path), &file.shown, options);
+        source.read(&mut |event| sink(file, event))?;
     }
     Ok(())
 }
@@ -172,7 +174,7 @@ fn read_tree(
         let folder = file.path.parent().unwrap_or(&file.path);
         let folder = folder.strip_prefix(options.top).unwrap_or(folder);
         let parts = folder.iter().map(|part| part.to_string_lossy() + "/");
-        let input = Source::of(&file.path, options).plain(&file.shown)?;
+        let input = Source::new(Ok(&file.path), &file.shown, options).plain()?;
         tree.add(input, &parts.collect::<String>(), &file.shown)?;
         by_name.insert(&*file.shown, file);
     }
@@ -185,133 +187,144 @@ fn read_tree(
 
 /// The input of a list.
 struct Source<'a> {
-    input: SourceInput<'a>,
+    /// The file, or the bytes of standard input.
+    path: Result<&'a Path, File>,
+    shown: &'a Arc<str>,
+    options: &'a ReadOptions<'a>,
     /// Whether the input turned out to be compressed.
     is_packed: Cell<bool>,
-    budget: &'a Budget,
-    stop: &'a Stop,
-}
-
-enum SourceInput<'a> {
-    File(&'a Path),
-    /// Standard input, since some formats are read twice.
-    Spooled(File),
-}
-
-fn spooled<'a>(mut stdin: impl BufRead, options: &ReadOptions<'a>) -> anyhow::Result<Source<'a>> {
-    let mut file = urldb_files::unnamed_file().context("cannot make a temporary file")?;
-    io::copy(&mut stdin, &mut file).context("cannot read standard input")?;
-    file.rewind()?;
-    Ok(Source {
-        input: SourceInput::Spooled(file),
-        is_packed: Cell::new(false),
-        budget: options.budget,
-        stop: options.stop,
-    })
 }
 
 impl<'a> Source<'a> {
-    fn of(path: &'a Path, options: &ReadOptions<'a>) -> Self {
+    fn new(
+        path: Result<&'a Path, File>,
+        shown: &'a Arc<str>,
+        options: &'a ReadOptions<'a>,
+    ) -> Self {
         Self {
-            input: SourceInput::File(path),
+            path,
+            shown,
+            options,
             is_packed: Cell::new(false),
-            budget: options.budget,
-            stop: options.stop,
         }
     }
 
-    fn path(&self, format: &str) -> anyhow::Result<&Path> {
-        match &self.input {
-            SourceInput::File(path) => Ok(path),
-            SourceInput::Spooled(_) => {
-                anyhow::bail!("{format} cannot be read from standard input; name the file")
-            }
-        }
+    fn path(&self, format: &str) -> anyhow::Result<&'a Path> {
+        let path = self.path.as_ref().ok().copied();
+        path.with_context(|| format!("{format} cannot be read from standard input; name the file"))
     }
 
     /// The input as it is, which takes nothing from the budget: its reader knows the size, or reads only bytes on disk.
-    fn plain(&self, shown: &str) -> anyhow::Result<BufReader<StoppableReader<File>>> {
-        let file = match &self.input {
-            SourceInput::File(path) => urldb_files::open_input(path),
-            SourceInput::Spooled(file) => file.try_clone(),
+    fn plain(&self) -> anyhow::Result<BufReader<StoppableReader<File>>> {
+        let file = match &self.path {
+            Ok(path) => urldb_files::open_input(path),
+            Err(stdin) => stdin.try_clone(),
         };
-        let file = file.with_context(|| format!("cannot read {shown}"))?;
-        Ok(BufReader::new(StoppableReader::new(file, self.stop)))
+        let file = file.with_context(|| format!("cannot read {}", self.shown))?;
+        Ok(BufReader::new(StoppableReader::new(
+            file,
+            self.options.stop,
+        )))
     }
 
-    fn unpacked(&self, shown: &str) -> anyhow::Result<Box<dyn BufRead>> {
-        let mut plain = self.plain(shown)?;
-        let is_packed = input::is_packed(&mut plain);
-        let is_packed = is_packed.with_context(|| format!("cannot read {shown}"))?;
-        self.is_packed.set(is_packed);
-        let input = input::unpacked(plain, self.budget);
-        input.with_context(|| format!("cannot read {shown}"))
+    fn text(&self) -> anyhow::Result<Box<dyn BufRead>> {
+        let mut plain = self.plain()?;
+        let text = input::is_packed(&mut plain).and_then(|is_packed| {
+            self.is_packed.set(is_packed);
+            input::unpacked(plain, self.options.budget)
+        });
+        text.with_context(|| format!("cannot read {}", self.shown))
     }
-}
 
-/// Reads a list. In a compressed file, no item has places of its values.
-fn read_one(
-    options: &ReadOptions<'_>,
-    source: &Source<'_>,
-    shown: &Arc<str>,
-    sink: &mut Sink<'_>,
-) -> anyhow::Result<()> {
-    let sink: &mut Sink<'_> = &mut |mut event| {
-        if let ReadEvent::Item(item) = &mut event
-            && source.is_packed.get()
-        {
-            item.spans.clear();
+    /// Reads the list. In a compressed file, no item has places of its values.
+    fn read(&self, sink: &mut Sink<'_>) -> anyhow::Result<()> {
+        let sink: &mut Sink<'_> = &mut |mut event| {
+            if let ReadEvent::Item(item) = &mut event
+                && self.is_packed.get()
+            {
+                item.spans.clear();
+            }
+            sink(event)
+        };
+        let (options, shown) = (self.options, self.shown);
+        let text = || self.text();
+        let base = options.base;
+        match options.format {
+            Format::Ssd3 => ssd3::read(self.plain()?, shown, sink)?,
+            Format::List => list::read(text()?, shown, sink)?,
+            Format::Sitemap => {
+                let path = self.path("a sitemap")?;
+                let folder = options.folder(path.parent().unwrap_or(path));
+                sitemap::read(text()?, &folder, shown, options.budget, sink)?;
+            }
+            Format::Table => table::read(text()?, shown, options.columns, sink)?,
+            Format::Jsonl => jsonl::read(text()?, shown, sink)?,
+            Format::Sums => sums::read(text()?, shown, options.needed_base()?, sink)?,
+            Format::Tfds => tfds::read(text()?, shown, sink)?,
+            Format::BazelRegistry => bazel_registry::read(text()?, shown, base, sink)?,
+            Format::Conandata => conandata::read(text()?, shown, sink)?,
+            Format::NixSources => nix_sources::read(text()?, shown, sink)?,
+            Format::BrewJson => brew_json::read(text()?, shown, sink)?,
+            Format::DebianSources => {
+                debian_sources::read(text()?, shown, options.needed_base()?, sink)?;
+            }
+            Format::Schemastore => schemastore::read(text()?, shown, sink)?,
+            Format::Datapackage => datapackage::read(text()?, shown, base, sink)?,
+            Format::Jsonld => jsonld::read(text()?, shown, base, sink)?,
+            Format::Metalink => metalink::read(text()?, shown, sink)?,
+            Format::Dvc => dvc::read(text()?, shown, sink)?,
+            Format::Annex => annex::read(text()?, shown, sink)?,
+            Format::Redirects => {
+                redirects::read(text()?, shown, options.needed_base()?, options.budget, sink)?;
+            }
+            Format::Bagit => {
+                let folder = options.folder(self.path("a bag")?);
+                bag::read(&folder, shown, base, options.budget, sink)?;
+            }
+            Format::Warc => archive::read_warc(self.path("a WARC file")?, shown, sink)?,
+            Format::Cdxj => {
+                let folder = options.folder(archive_folder(self.path("an index")?));
+                archive::read_cdxj(text()?, &folder, shown, sink)?;
+            }
+            Format::Links => self.read_links(sink)?,
+            Format::Lychee => lychee::read(text()?, shown, sink)?,
+            Format::Htaccess | Format::Files => {
+                anyhow::bail!("{shown}: name the file or the folder")
+            }
         }
-        sink(event)
-    };
-    let text = || source.unpacked(shown);
-    let base = options.base;
-    match options.format {
-        Format::Ssd3 => ssd3::read(source.plain(shown)?, shown, sink)?,
-        Format::List => list::read(text()?, shown, sink)?,
-        Format::Sitemap => {
-            let path = source.path("a sitemap")?;
-            let folder = options.folder(path.parent().unwrap_or(path));
-            sitemap::read(text()?, &folder, shown, options.budget, sink)?;
-        }
-        Format::Table => table::read(text()?, shown, options.columns, sink)?,
-        Format::Jsonl => jsonl::read(text()?, shown, sink)?,
-        Format::Sums => sums::read(text()?, shown, options.needed_base()?, sink)?,
-        Format::Tfds => tfds::read(text()?, shown, sink)?,
-        Format::BazelRegistry => bazel_registry::read(text()?, shown, base, sink)?,
-        Format::Conandata => conandata::read(text()?, shown, sink)?,
-        Format::Opam => opam::read(text()?, shown, sink)?,
-        Format::NixSources => nix_sources::read(text()?, shown, sink)?,
-        Format::BrewJson => brew_json::read(text()?, shown, sink)?,
-        Format::DebianSources => {
-            debian_sources::read(text()?, shown, options.needed_base()?, sink)?;
-        }
-        Format::Schemastore => schemastore::read(text()?, shown, sink)?,
-        Format::Datapackage => datapackage::read(text()?, shown, base, sink)?,
-        Format::Jsonld => jsonld::read(text()?, shown, base, sink)?,
-        Format::Metalink => metalink::read(text()?, shown, sink)?,
-        Format::Dvc => dvc::read(text()?, shown, sink)?,
-        Format::Annex => annex::read(text()?, shown, sink)?,
-        Format::OboPurl => obo_purl::read(text()?, shown, base, sink)?,
-        Format::Redirects => {
-            redirects::read(text()?, shown, options.needed_base()?, options.budget, sink)?;
-        }
-        Format::Bagit => {
-            let folder = options.folder(source.path("a bag")?);
-            bag::read(&folder, shown, base, options.budget, sink)?;
-        }
-        Format::Warc => archive::read_warc(source.path("a WARC file")?, shown, sink)?,
-        Format::Cdxj => {
-            let folder = options.folder(archive_folder(source.path("an index")?));
-            archive::read_cdxj(text()?, &folder, shown, sink)?;
-        }
-        Format::Links => read_links(options, source, shown, sink)?,
-        Format::Lychee => lychee::read(text()?, shown, sink)?,
-        Format::Htaccess | Format::Files => {
-            anyhow::bail!("{shown}: name the file or the folder")
-        }
+        Ok(())
     }
-    Ok(())
+
+    /// Reads a document. Relative references resolve against its path below the folder that `shown` is
+    /// relative to.
+    fn read_links(&self, sink: &mut Sink<'_>) -> anyhow::Result<()> {
+        let (path, shown) = (self.path("a document")?, self.shown);
+        let kind = documents::kind_of(path).with_context(|| {
+        format!("{shown} is no document that urldb reads: .md, .markdown, .html, .htm, .bib, .ipynb, .csl.json")
+    })?;
+        let name: PathBuf = Path::new(&**shown).components().collect();
+        let (root, name) = if is_below(&name) && path.ends_with(&name) {
+            (path.ancestors().nth(name.components().count()), name)
+        } else {
+            (
+                path.parent(),
+                path.file_name().map(PathBuf::from).unwrap_or_default(),
+            )
+        };
+        let root = Root::new(root.unwrap_or(Path::new("")), "the folder of the documents");
+        let is_local = |below: &str| {
+            let file = root.file(below);
+            let is_inside = is_below(Path::new(below)) && file.check_link().is_ok();
+            is_inside && urldb_files::is_there(&file.path())
+        };
+        let document = DocumentOptions {
+            base: self.options.base,
+            path: &name.to_string_lossy(),
+            is_local: &is_local,
+        };
+        documents::read(self.plain()?, kind, shown, &document, sink)?;
+        Ok(())
+    }
 }
 
 /// The folder of the archive whose index, or a segment of it, is at `path`.
@@ -321,42 +334,6 @@ fn archive_folder(path: &Path) -> &Path {
         (Some(name), Some(archive)) if name == INDEX_DIRECTORY => archive,
         _ => folder,
     }
-}
-
-/// Reads a document. Relative references resolve against its path below the folder that `shown` is
-/// relative to.
-fn read_links(
-    options: &ReadOptions<'_>,
-    source: &Source<'_>,
-    shown: &Arc<str>,
-    sink: &mut Sink<'_>,
-) -> anyhow::Result<()> {
-    let path = source.path("a document")?;
-    let kind = documents::kind_of(path).with_context(|| {
-        format!("{shown} is no document that urldb reads: .md, .markdown, .html, .htm, .bib, .ipynb, .csl.json")
-    })?;
-    let name: PathBuf = Path::new(&**shown).components().collect();
-    let (root, name) = if is_below(&name) && path.ends_with(&name) {
-        (path.ancestors().nth(name.components().count()), name)
-    } else {
-        (
-            path.parent(),
-            path.file_name().map(PathBuf::from).unwrap_or_default(),
-        )
-    };
-    let root = Root::new(root.unwrap_or(Path::new("")), "the folder of the documents");
-    let is_local = |below: &str| {
-        let file = root.file(below);
-        let is_inside = is_below(Path::new(below)) && file.check_link().is_ok();
-        is_inside && urldb_files::is_there(&file.path())
-    };
-    let document = DocumentOptions {
-        base: options.base,
-        path: &name.to_string_lossy(),
-        is_local: &is_local,
-    };
-    documents::read(source.plain(shown)?, kind, shown, &document, sink)?;
-    Ok(())
 }
 
 /// Whether the path cannot lead out of a folder.

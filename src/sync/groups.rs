@@ -84,7 +84,6 @@ pub(crate) fn states(format: Format) -> &'static [Group] {
         | Format::Tfds
         | Format::BazelRegistry
         | Format::Conandata
-        | Format::Opam
         | Format::NixSources
         | Format::BrewJson
         | Format::DebianSources
@@ -97,7 +96,7 @@ pub(crate) fn states(format: Format) -> &'static [Group] {
         | Format::Bagit
         | Format::Warc
         | Format::Cdxj => &[Group::Bytes],
-        Format::OboPurl | Format::Redirects | Format::Htaccess => &[Group::Answer],
+        Format::Redirects | Format::Htaccess => &[Group::Answer],
         Format::Ssd3 | Format::Table | Format::Jsonl => Group::ALL,
     }
 }

@@ -7,52 +7,34 @@ use std::sync::Arc;
 use urldb_format::RecordIdentity;
 use urldb_interchange::Location;
 use urldb_protocol::{self as protocol, UrlUses};
+use urldb_verdict::{BodyUse, Job, Keep};
+
+/// The file of a URL that the command line names. Its line is the number of the argument.
+pub const COMMAND_LINE: &str = "command line";
 
 /// The places of each record in its lists: 16 bytes for each. A line that has a record twice is one place.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ListLocations {
-    /// After [`Self::finish`], in the order of their names.
     files: Vec<Arc<str>>,
     numbers: HashMap<Arc<str>, u32>,
-    /// After [`Self::finish`], sorted.
+    /// After [`Self::finish`], sorted by record, name of the file, and line.
     places: Vec<Place>,
-    /// Those among them that are new, in their order.
-    new: Vec<Place>,
+    /// Those among them that are new.
+    new: HashSet<Place>,
     /// The files that `accept` cannot edit.
     by_hand: HashSet<Arc<str>>,
     /// The URLs of places that the site rules take to another page.
     written: HashMap<Place, Box<str>>,
     hasher: RandomState,
-    records: RecordPlaces,
-}
-
-/// The places of the records in domain files.
-#[derive(Debug)]
-enum RecordPlaces {
-    /// As they are read.
-    AsRead,
-    /// These places, by the hash of the record: what is read is a copy of the domain files. A record that only the
-    /// copy has, has no place.
-    Of(HashMap<u64, (Arc<str>, usize)>),
+    /// The places of the records in domain files, by the hash of the record, if copies of the files are read. A record
+    /// that only the copy has, has no place.
+    records: Option<HashMap<u64, (Arc<str>, usize)>>,
 }
 
 /// The hash of a record, and its place: the index of the file, and the line.
 type Place = (u64, u32, u32);
 
 impl ListLocations {
-    pub(crate) fn new() -> Self {
-        Self {
-            files: vec![],
-            numbers: HashMap::new(),
-            places: vec![],
-            new: vec![],
-            by_hand: HashSet::new(),
-            written: HashMap::new(),
-            hasher: RandomState::new(),
-            records: RecordPlaces::AsRead,
-        }
-    }
-
     fn hash(&self, domain: &str, identity: &RecordIdentity) -> u64 {
         self.hasher.hash_one((domain, identity))
     }
@@ -91,27 +73,18 @@ impl ListLocations {
         number
     }
 
+    /// Whether the command line names URLs that no database has.
+    pub(crate) fn has_named_urls(&self) -> bool {
+        self.files.iter().any(|file| **file == *COMMAND_LINE)
+    }
+
     /// To be called after the last [`Self::add`].
     pub(crate) fn finish(&mut self) {
-        self.files.sort();
-        let renumbered: HashMap<u32, u32> = (0..)
-            .zip(&self.files)
-            .filter_map(|(number, file)| Some((*self.numbers.get(file)?, number)))
-            .collect();
-        self.numbers.clear();
-        let renumber = |(record, file, line): Place| {
-            let file = renumbered.get(&file).copied().unwrap_or(file);
-            (record, file, line)
-        };
-        for places in [&mut self.places, &mut self.new] {
-            for place in &mut *places {
-                *place = renumber(*place);
-            }
-            places.sort_unstable();
-            places.dedup();
-        }
-        let written = std::mem::take(&mut self.written).into_iter();
-        self.written = written.map(|(place, url)| (renumber(place), url)).collect();
+        let files = &self.files;
+        let key = |place: &Place| (place.0, files.get(place.1 as usize), place.2);
+        self.places
+            .sort_unstable_by(|one, other| key(one).cmp(&key(other)));
+        self.places.dedup();
     }
 
     /// The same places, of records that are read from copies of domain files. The records are at these places: a host,
@@ -124,8 +97,32 @@ impl ListLocations {
             let hash = self.hash(&host, &identity);
             (hash, place)
         });
-        self.records = RecordPlaces::Of(records.collect());
+        self.records = Some(records.collect());
         self
+    }
+
+    /// Names a job by the places of its record. The body of a URL that the command line names is read, at most so many
+    /// bytes of it: people want its length and digest.
+    pub(crate) fn locate(&self, job: &mut Job, max_body: u64) {
+        let (domain, identity) = (&job.key.domain, job.key.record());
+        let record = self.record(domain, &identity, (&job.file, job.line));
+        let uses = self.uses(domain, &identity, record);
+        let first = uses.as_ref().and_then(|uses| uses.locations.first());
+        let place = match (record, first) {
+            (Some((file, line)), _) => (Arc::clone(file), line),
+            (None, Some(first)) => (first.file.as_str().into(), first.line),
+            (None, None) => return,
+        };
+        let mut places = uses.iter().flat_map(|uses| &uses.locations);
+        if places.any(|place| place.file == COMMAND_LINE) && job.body == BodyUse::Skip {
+            job.body = BodyUse::Hash {
+                at_most: max_body,
+                keep: Keep::Nothing,
+                beyond: 0,
+            };
+        }
+        (job.file, job.line) = place;
+        job.uses = uses.map(Box::new);
     }
 
     /// The place of a record in its domain file, which is read at `read`; `None` if no user has the record.
@@ -135,13 +132,11 @@ impl ListLocations {
         identity: &RecordIdentity,
         read: (&'a Arc<str>, usize),
     ) -> Option<(&'a Arc<str>, usize)> {
-        match &self.records {
-            RecordPlaces::AsRead => Some(read),
-            RecordPlaces::Of(places) => {
-                let (file, line) = places.get(&self.hash(domain, identity))?;
-                Some((file, *line))
-            }
-        }
+        let Some(places) = &self.records else {
+            return Some(read);
+        };
+        let (file, line) = places.get(&self.hash(domain, identity))?;
+        Some((file, *line))
     }
 
     /// The places of a record, by file and line.
@@ -172,11 +167,13 @@ impl ListLocations {
             line,
             written_as: written.map(ToString::to_string),
         };
-        let is_new = |place: &&Place| self.new.binary_search(place).is_ok();
+        let is_new = |place: &&Place| self.new.contains(place);
         let known = places.iter().filter(|place| !is_new(place));
-        let first = places.iter().filter(is_new).chain(known);
-        let first = first.take(UrlUses::MOST);
-        let mut locations: Vec<protocol::Location> = first
+        let mut locations: Vec<protocol::Location> = places
+            .iter()
+            .filter(is_new)
+            .chain(known)
+            .take(UrlUses::MOST)
             .filter_map(|place| {
                 let (_, file, line) = *place;
                 let file = self.files.get(file as usize)?;
@@ -219,7 +216,7 @@ mod tests {
 
     #[test]
     fn new_places_come_first_and_a_line_counts_once() {
-        let mut locations = ListLocations::new();
+        let mut locations = ListLocations::default();
         for (path, file, line) in [
             ("/x", "guide/b.md", 3),
             ("/y", "guide/c.md", 1),
@@ -258,7 +255,7 @@ mod tests {
 
     #[test]
     fn of_many_places_the_first_ten_are_named_and_then_the_record() {
-        let mut locations = ListLocations::new();
+        let mut locations = ListLocations::default();
         let identity = RecordIdentity::get("/x");
         for line in (1..=40).rev() {
             let file: Arc<str> = format!("{:02}.md", line % 12).into();

@@ -33,15 +33,18 @@ impl MergePolicy<'_> {
 
     /// The metadata for a new domain file.
     pub(super) fn metadata_for(self, items: &[Box<ListItem>]) -> Metadata {
-        let stated = items.iter().find_map(|item| item.metadata.clone());
-        let stated = stated.filter(|_| !self.is_follow());
-        stated.unwrap_or_else(|| {
-            let urls = items.iter().flat_map(|item| {
-                let schemes = schemes_of(item).into_iter();
-                schemes.map(|scheme| (item.record.path.as_str(), scheme))
-            });
-            Metadata::of_urls(urls)
-        })
+        items
+            .iter()
+            .find_map(|item| item.metadata.clone())
+            .filter(|_| !self.is_follow())
+            .unwrap_or_else(|| {
+                let urls = items.iter().flat_map(|item| {
+                    schemes_of(item)
+                        .into_iter()
+                        .map(|scheme| (item.record.path.as_str(), scheme))
+                });
+                Metadata::of_urls(urls)
+            })
     }
 
     /// The record of a URL that the database does not know.
@@ -77,8 +80,9 @@ impl<'a> Merge<'a> {
         if policy.is_follow() {
             // The order of sources and files has no effect.
             items.sort_by(|one, other| {
-                let locations = one.location.cmp(&other.location);
-                locations.then_with(|| one.record.source.cmp(&other.record.source))
+                one.location
+                    .cmp(&other.location)
+                    .then_with(|| one.record.source.cmp(&other.record.source))
             });
         }
         let mut urls: BTreeMap<RecordIdentity, Items> = BTreeMap::new();
@@ -116,8 +120,7 @@ impl<'a> Merge<'a> {
         }
         let (changes, metadata) = (&mut self.changes, self.metadata);
         for name in &known.record.source {
-            let counts = changes.of_sources.entry(name.clone()).or_default();
-            counts.before += 1;
+            changes.of_sources.entry(name.clone()).or_default().before += 1;
         }
         let claim =
             items.and_then(|items| Claim::of(items, self.host, metadata, &mut changes.left_out));

@@ -69,27 +69,24 @@ pub(crate) struct DomainChanges {
 impl DomainChanges {
     /// The number of records with this outcome.
     pub(crate) fn count(&self, what: Outcome) -> u64 {
-        let records = self.records.iter();
-        records.filter(|(_, outcome)| *outcome == what).count() as u64
+        self.records
+            .iter()
+            .filter(|(_, outcome)| *outcome == what)
+            .count() as u64
     }
 
     /// The records to write.
-    pub(crate) fn put(&self) -> impl Iterator<Item = &Record> {
-        let records = self.records.iter();
-        let changed = records.filter(|(_, outcome)| *outcome != Outcome::Unchanged);
-        changed.map(|(record, _)| &**record)
-    }
-
-    /// As [`Self::put`].
     pub(crate) fn into_put(self) -> impl Iterator<Item = Box<Record>> {
-        let records = self.records.into_iter();
-        let changed = records.filter(|(_, outcome)| *outcome != Outcome::Unchanged);
-        changed.map(|(record, _)| record)
+        self.records
+            .into_iter()
+            .filter(|(_, outcome)| *outcome != Outcome::Unchanged)
+            .map(|(record, _)| record)
     }
 
     /// Whether the domain file stays as it is.
     pub(crate) fn is_empty(&self) -> bool {
-        self.remove.is_empty() && self.put().next().is_none()
+        let mut records = self.records.iter();
+        self.remove.is_empty() && records.all(|(_, outcome)| *outcome == Outcome::Unchanged)
     }
 
     /// A known record, before and after.

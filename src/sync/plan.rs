@@ -2,7 +2,7 @@
 //! domain files that change. All or nothing: if one list cannot be read, no file is written.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -21,10 +21,11 @@ use super::files::{MergeState, ensure_inside, files_of, is_output, root_of, top_
 use super::follow::{FollowOptions, SourceRule, finding};
 use super::formats::{self, ListFile, ReadOptions};
 use super::groups::states;
-use super::locations::ListLocations;
+use super::locations::COMMAND_LINE;
 use super::merge::MergePolicy;
 use super::outcome::{Outcome, SourceCounts};
 use super::plan_result::Plan;
+use super::read_item::{ReadItem, Watch};
 use super::selected::{OtherPage, excluded, page_of};
 use super::spool::{Items, Spool};
 use super::stated::{ItemHashes, Past, StatedItems};
@@ -54,20 +55,28 @@ pub(crate) fn follow_sources(
     Ok(Reading::new(config, edit, stop)?.follow_all(options)?.plan)
 }
 
-/// As [`follow_sources`]; names the records with items that are not among `past`.
-pub(crate) fn follow_changes(
+/// As [`follow_sources`] with further `items`. Names records with items that are not in `past`, and lists without a URL.
+pub(crate) fn follow_checked(
     config: &Config,
-    past: &StatedItems,
-    edit: Option<&mut Edit>,
+    past: Option<&StatedItems>,
+    items: &[ListItem],
+    edit: &mut Edit,
     stop: &Stop,
 ) -> anyhow::Result<Plan> {
-    let mut reading = Reading::new(config, edit, stop)?;
-    reading.past = Past::Known(past);
+    let mut reading = Reading::new(config, Some(edit), stop)?;
+    reading.past = past.map_or(Past::Unknown, Past::Known);
+    items.iter().try_for_each(|item| reading.spool.push(item))?;
+    for (name, source) in &config.sources {
+        if reading.read(name, source, None)? == 0 {
+            reading.plan.without_urls.extend_from_slice(&source.path);
+        }
+    }
+    reading.repeated_sources();
     let all = FollowOptions {
         force: true,
         ..FollowOptions::default()
     };
-    Ok(reading.follow_all(all)?.plan)
+    Ok(reading.follow(all)?.plan)
 }
 
 /// The items of all sources, and the mistakes in them. A source that cannot be read has no items.
@@ -89,27 +98,6 @@ pub(crate) fn past_items(config: &Config, stop: &Stop) -> anyhow::Result<(Stated
     }
 }
 
-/// The places of the records in the lists of all sources.
-///
-/// # Errors
-/// As [`follow_sources`].
-pub(crate) fn locations(config: &Config) -> anyhow::Result<ListLocations> {
-    let plan = follow_sources(config, FollowOptions::default(), None, &Stop::new())?;
-    Ok(plan.into_locations())
-}
-
-/// An item of a list, and where it comes from.
-pub(crate) struct ReadItem<'a> {
-    pub(crate) source: &'a str,
-    pub(crate) format: Format,
-    /// The absolute path of the list.
-    pub(crate) path: &'a Path,
-    pub(crate) item: &'a ListItem,
-}
-
-/// Receives items as they are read.
-pub(crate) type Watch<'a> = dyn FnMut(&ReadItem<'_>) -> anyhow::Result<()> + 'a;
-
 /// Passes the items of these sources to `watch`, as [`follow_sources`] takes them.
 ///
 /// # Errors
@@ -123,8 +111,7 @@ pub(crate) fn read_items(
     let mut reading = Reading::new(config, None, stop)?;
     let sources = config.sources.iter();
     for (name, source) in sources.filter(|(name, _)| names.contains(name.as_str())) {
-        let read = reading.read(name, source, Some(watch));
-        read.with_context(|| format!("[source.{name}]"))?;
+        reading.read_some(name, source, Some(watch))?;
     }
     Ok(())
 }
@@ -166,7 +153,7 @@ impl<'a> Reading<'a> {
             state: MergeState::of(&config.root)?,
             readers: BTreeMap::new(),
             source_rules: BTreeMap::new(),
-            plan: Plan::new(),
+            plan: Plan::default(),
             past: Past::Unknown,
         })
     }
@@ -175,13 +162,27 @@ impl<'a> Reading<'a> {
         Interrupted::unless_goes_on(self.stop, "the lists were not read to their end")
     }
 
-    /// Reads the files of a source. The items go to `watch`, or else to the spool.
+    /// As [`Self::read`]; a list without a URL is an error.
+    fn read_some(
+        &mut self,
+        name: &'a str,
+        source: &'a ListSource,
+        watch: Option<&mut Watch<'_>>,
+    ) -> anyhow::Result<()> {
+        let read = self.read(name, source, watch).and_then(|items| {
+            anyhow::ensure!(items > 0, "no URL is in {}", source.path.join(", "));
+            Ok(())
+        });
+        read.with_context(|| format!("[source.{name}]"))
+    }
+
+    /// Reads the files of a source. The items go to `watch`, or else to the spool. Returns their number.
     fn read(
         &mut self,
         name: &'a str,
         source: &'a ListSource,
         mut watch: Option<&mut Watch<'_>>,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<u64> {
         let root = self.root.clone();
         let found = files_of(&root, source, self.stop)?;
         self.plan.submodules.extend(found.submodules);
@@ -226,14 +227,13 @@ impl<'a> Reading<'a> {
         });
         self.ensure_goes_on()?;
         read?;
-        anyhow::ensure!(items > 0, "no URL is in {}", source.path.join(", "));
         let rule = SourceRule {
             keeps: source.on_gone == OnGone::Keep,
             is_incomplete: wrong(&self.plan) > wrong_before,
             states: states(source.format),
         };
         self.source_rules.insert(name.to_owned(), rule);
-        Ok(())
+        Ok(items)
     }
 
     /// The files of a source that can be read.
@@ -318,7 +318,10 @@ impl<'a> Reading<'a> {
         match notice.severity {
             NoticeSeverity::Remark => {}
             NoticeSeverity::Refused if !is_other => self.plan.refused.push(notice),
-            _ => self.leave_out(notice.code, notice.count),
+            _ => {
+                self.leave_out(notice.code.clone(), notice.count);
+                self.plan.left_out_lines.push(notice);
+            }
         }
     }
 
@@ -343,8 +346,7 @@ impl<'a> Reading<'a> {
     /// Reads all sources, and compares them with the database.
     fn follow_all(mut self, options: FollowOptions) -> anyhow::Result<Self> {
         for (name, source) in &self.config.sources {
-            let read = self.read(name, source, None);
-            read.with_context(|| format!("[source.{name}]"))?;
+            self.read_some(name, source, None)?;
         }
         self.repeated_sources();
         self.follow(options)
@@ -447,8 +449,9 @@ impl<'a> Reading<'a> {
         match (&mut self.past, hashes) {
             (Past::Now(items), Some(item)) => items.add(item),
             (Past::Known(past), Some(item)) => {
-                is_new = !past.has(item);
-                changes.are_new &= !is_new || !past.has_url(item);
+                // A URL that the command line names is wanted in any case.
+                is_new = !past.has(item) || *location.file == *COMMAND_LINE;
+                changes.has_known |= is_new && past.has_url(item);
             }
             _ => {}
         }

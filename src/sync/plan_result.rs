@@ -18,6 +18,7 @@ use super::stated::NewRecords;
 const MOST_NAMED: usize = 20;
 
 /// The changes that the lists make necessary, and the mistakes in them.
+#[derive(Default)]
 pub(crate) struct Plan {
     pub(crate) files: Vec<FileChange>,
     /// The first records that change, each in words and with the first line of a list that has it.
@@ -27,6 +28,10 @@ pub(crate) struct Plan {
     pub(crate) refused: First<Notice>,
     /// The number of entries that were left out, for each kind.
     pub(crate) left_out: BTreeMap<String, u64>,
+    /// The first of these entries, with the reasons.
+    pub(crate) left_out_lines: First<Notice>,
+    /// The paths of lists without a URL.
+    pub(crate) without_urls: Vec<String>,
     /// Folders that are repositories of their own, which were not entered.
     pub(crate) submodules: BTreeSet<PathBuf>,
     pub(crate) unchanged: u64,
@@ -42,25 +47,6 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// A plan without changes.
-    pub(super) fn new() -> Self {
-        Self {
-            files: vec![],
-            changed: vec![],
-            mistakes: First::new(),
-            refused: First::new(),
-            left_out: BTreeMap::new(),
-            submodules: BTreeSet::new(),
-            unchanged: 0,
-            agreeing: 0,
-            with_own_promise: 0,
-            gone: vec![],
-            lists: BTreeSet::new(),
-            changes: NewRecords::none(),
-            locations: ListLocations::new(),
-        }
-    }
-
     /// Names the first records that change; `place_of` is the first place of a record in a list.
     pub(super) fn name_changes<'a>(
         &mut self,
@@ -77,16 +63,28 @@ impl Plan {
             let place = place.map_or_else(String::new, |place| format!(" ({place})"));
             Some(format!("{word} {url}{place}"))
         });
-        let removed = merged.changes.remove.iter();
-        let removed = removed.map(|it| format!("removed {}{}", merged.host, it.path));
+        let removed = merged
+            .changes
+            .remove
+            .iter()
+            .map(|it| format!("removed {}{}", merged.host, it.path));
         let room = MOST_NAMED.saturating_sub(self.changed.len());
         self.changed.extend(records.chain(removed).take(room));
     }
 
     /// Why nothing is written: a sentence for each source.
     pub(crate) fn refusals(&self) -> impl Iterator<Item = String> {
-        let gone = self.gone.iter();
-        gone.map(|(name, counts)| counts.refusal(name))
+        self.gone.iter().map(|(name, counts)| counts.refusal(name))
+    }
+
+    /// `left out: 1 mailto, 2 relative`; `None` without such entries.
+    pub(crate) fn left_out_text(&self) -> Option<String> {
+        let kinds: Vec<String> = self
+            .left_out
+            .iter()
+            .map(|(kind, number)| format!("{number} {kind}"))
+            .collect();
+        (!kinds.is_empty()).then(|| format!("left out: {}", kinds.join(", ")))
     }
 
     /// The places of the records in the lists.

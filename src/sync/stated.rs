@@ -17,12 +17,12 @@ pub(crate) struct StatedItems {
 }
 
 /// The records with items that are new, in URL or promise.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct NewRecords {
     /// The host of the domain file, and the record.
     pub(crate) records: Vec<(String, RecordIdentity)>,
-    /// Whether none of their URLs was in a list.
-    pub(crate) are_new: bool,
+    /// Whether one of their URLs was in a list.
+    pub(crate) has_known: bool,
 }
 
 /// The hashes of an item: of its URL, and of its URL with its promise.
@@ -59,15 +59,6 @@ impl StatedItems {
         ItemHashes {
             url,
             promise: self.hasher.hash_one((url, promise)),
-        }
-    }
-}
-
-impl NewRecords {
-    pub(crate) const fn none() -> Self {
-        Self {
-            records: vec![],
-            are_new: true,
         }
     }
 }

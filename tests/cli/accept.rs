@@ -130,17 +130,6 @@ fn a_location_that_is_no_url_of_the_web_is_never_accepted() {
 }
 
 #[test]
-fn accept_refuses_a_url_that_is_gone() {
-    let (site, sandbox) = changed();
-    site.remove("/a");
-    let before = sandbox.read(FILE);
-    sandbox
-        .exits(1, "accept --yes http://example.test/a")
-        .complains("http://example.test/a is gone, which cannot be accepted");
-    sandbox.assert_file(FILE, &before);
-}
-
-#[test]
 fn bytes_that_did_not_arrive_whole_cannot_be_accepted() {
     let (site, sandbox) = changed();
     let config = sandbox
@@ -162,8 +151,31 @@ fn nothing_is_accepted_without_being_asked() {
     sandbox
         .exits(2, "accept http://example.test/a")
         .complains("--yes");
-    sandbox.exits(2, "accept --yes");
+    sandbox
+        .ok("accept --yes")
+        .says("the last run saw no URL that can be accepted");
     sandbox.assert_file(FILE, &before);
+}
+
+#[test]
+fn without_a_target_all_that_the_last_run_saw_is_shown() {
+    let (site, sandbox) = changed();
+    for content in ["one\ntwo\n", "one\n2\n"] {
+        site.serve("/a", Reply::ok(content));
+        sandbox.write(FILE, promises(&[("/a", "one\ntwo\n"), ("/c", "same")]));
+        sandbox.urldb("run");
+    }
+    let before = sandbox.read(FILE);
+    let shown = "  differs\n    - two\n    + 2\nwould accept 1\n`urldb accept URL` accepts";
+    sandbox.ok("accept").says(shown);
+    sandbox.ok("accept -n --all").says("would accept 1, as");
+    sandbox.assert_file(FILE, &before);
+    sandbox
+        .ok("accept --yes --all")
+        .says("accepted 1, as promised 1\nthe next run closes incident ");
+    sandbox
+        .ok("run")
+        .says("closed: http://example.test/a (1 accepted)");
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn config(site: &Site, sources: &[(&str, &str, &str)]) -> String {
 }
 
 /// The lists with the contents of `/x` and `/y`, in every format that can be edited; each spells digests in its own way.
-fn lists(x: &str, y: &str) -> [(&'static str, String); 10] {
+fn lists(x: &str, y: &str) -> [(&'static str, String); 9] {
     let (upper, lower) = (sha256(x).to_uppercase(), sha256(y));
     [
         (
@@ -67,12 +67,6 @@ fn lists(x: &str, y: &str) -> [(&'static str, String); 10] {
             ),
         ),
         (
-            "packages/p/opam",
-            format!(
-                "url {{\n  src: \"http://a.test/x\"\n  checksum: [ \"sha256={upper}\" ] # \n}}\n"
-            ),
-        ),
-        (
             "datapackage.json",
             format!(
                 "{{\"resources\": [ {{\"bytes\" : {},\n\"hash\": \"SHA256:{upper}\", \"path\": \"x\"}} ] }}",
@@ -96,14 +90,13 @@ fn lists(x: &str, y: &str) -> [(&'static str, String); 10] {
     ]
 }
 
-const SOURCES: [(&str, &str, &str); 10] = [
+const SOURCES: [(&str, &str, &str); 9] = [
     ("sums", "sums", "SHA256SUMS"),
     ("bsd", "sums", "bsd.sha256"),
     ("table", "table", "a.csv"),
     ("tfds", "tfds", "url_checksums/*.txt"),
     ("bazel", "bazel-registry", "modules/*/source.json"),
     ("conan", "conandata", "conandata.yml"),
-    ("opam", "opam", "packages/*/opam"),
     ("package", "datapackage", "datapackage.json"),
     ("crate", "jsonld", "crate.jsonld"),
     ("metalink", "metalink", "x.meta4"),
@@ -149,7 +142,7 @@ fn urls_that_share_a_value_change_together() {
     let site = Site::with(&[("/x", "first")]);
     let sandbox = Sandbox::new(&config(&site, &[("conan", "conandata", "conandata.yml")]));
     let list = |text: &str| {
-        let urls = "[http://a.test/x, http://b.test/x]";
+        let urls = "\n    - http://a.test/x\n    - http://b.test/x";
         format!(
             "sources:\n  \"1\":\n    url: {urls}\n    sha256: {}\n",
             sha256(text)
@@ -291,10 +284,9 @@ fn lists_are_committed_with_the_database() {
         fs::read_to_string(repository.path("SHA256SUMS")).unwrap(),
         list("second")
     );
-    // A killed `accept --commit` leaves what `accept` leaves.
     site.serve("/x", Reply::ok("third"));
     repository.ok("accept -y --all");
-    repository.ok("accept -y --all --commit");
+    repository.ok("accept -y --commit http://a.test/x");
     assert_eq!(repository.git("status --porcelain"), "");
     assert_eq!(repository.in_head("SHA256SUMS"), list("third"));
 }

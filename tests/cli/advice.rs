@@ -34,6 +34,14 @@ pub(crate) fn commands_of(text: &str) -> BTreeSet<&str> {
         .collect()
 }
 
+/// A command without the address to which `map` sends its request.
+pub(crate) fn without_map(line: &str) -> String {
+    match line.split_once(" --connect-to ") {
+        Some((start, rest)) => format!("{start} {}", rest.split_once(' ').unwrap().1),
+        None => line.to_owned(),
+    }
+}
+
 /// Runs each command that the text offers, and asserts that the command does what it is offered for.
 /// Returns the commands.
 #[track_caller]
@@ -201,7 +209,7 @@ fn commands_of_changed_and_truncated_files_work_as_printed() {
     );
     let curl = found.iter().find(|line| line.starts_with("curl ")).unwrap();
     assert_eq!(
-        curl,
+        without_map(curl),
         r"curl -sSL -o /dev/null -w '%{size_download} bytes\n' -g 'http://data.test/data/a[1-3].csv'"
     );
 }
@@ -252,7 +260,7 @@ fn a_command_shows_what_is_at_stake() {
         let text = copy.urldb("run").out + &copy.urldb("run").out;
         let found = assert_commands_work(&text, &copy, &[]);
         assert!(
-            found.iter().any(|it| it == command),
+            found.iter().any(|it| without_map(it) == command),
             "{command} not in {text}"
         );
         if command.ends_with("-o /dev/null http://data.test/a.csv") && has_curl() {

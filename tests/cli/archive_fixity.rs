@@ -60,6 +60,11 @@ fn a_run_a_day_reads_each_place() {
     let second = sandbox.read("status/archive.yaml");
     assert_lacks(&second, "damaged:");
     assert_eq!(second.matches("round-before: '2026-11-01'").count(), 2);
+    // The documents are about the manifest that the run has written.
+    let manifest = fs::read_to_string(place.join("manifest.json")).unwrap();
+    let serial = manifest.split("\"serial\": ").nth(1).unwrap();
+    let serial = serial.split([',', '\n']).next().unwrap();
+    assert_eq!(second.matches(&format!("serial: {serial}\n")).count(), 2);
     sandbox.ok(&url).says("in 2 of 2 places");
     // Both copies are damaged: the next run says that the file is lost.
     for place in 0..2 {
@@ -68,13 +73,8 @@ fn a_run_a_day_reads_each_place() {
     fs::remove_dir_all(sandbox.path("archive")).unwrap();
     let lost = run_at(sandbox, 3);
     lost.complains(&format!("no place has a good copy of {name}"));
-    assert_eq!(
-        sandbox
-            .read("status/archive.yaml")
-            .matches("damaged:")
-            .count(),
-        2
-    );
+    let third = sandbox.read("status/archive.yaml");
+    assert_eq!(third.matches("damaged:").count(), 2);
     let status = words(&sandbox.urldb("status").out);
     for place in 0..2 {
         let location = twofold.place(place);

@@ -315,8 +315,7 @@ fn an_import_goes_on_behind_damage() {
     ];
     let sandbox = Sandbox::new("");
     sandbox.write("list.warc", file.concat());
-    let ran = sandbox.urldb("import warc list.warc");
-    ran.complains(&[
+    sandbox.urldb("import warc list.warc").complains(&[
         "the record cannot be read",
         "nothing was imported because of 1 refusal",
     ]);

@@ -231,8 +231,7 @@ fn the_report_of_a_killed_repair_is_told_by_the_next() {
     assert!(told.contains("set aside in"), "{told}");
     // As a kill leaves it: the file is mended, and its lines have left the index.
     sandbox.remove_index();
-    let next = sandbox.ok("archive repair");
-    next.says(&[
+    sandbox.ok("archive repair").says(&[
         "an earlier repair has mended the file, and ended before it could tell",
         "set aside in",
     ]);

@@ -140,20 +140,11 @@ fn check_rm_and_accept_suggest_a_similar_url_or_domain() {
     sandbox
         .exits(2, "check -d exampel.test")
         .complains("no domain file for exampel.test; did you mean example.test?");
-    sandbox
-        .exits(2, "check http://example.test/typo")
-        .complains("http://example.test/typo is not in the database");
-    for command in ["check", "rm", "accept"] {
+    let similar = "not in the database; did you mean http://example.test/a/1?";
+    for (code, command) in [(1, "check"), (2, "rm"), (2, "accept -y"), (2, "run")] {
         sandbox
-            .exits(
-                2,
-                &[
-                    &[command, "http://example.test/a/2"][..],
-                    if command == "accept" { &["-y"] } else { &[] },
-                ]
-                .concat(),
-            )
-            .complains("not in the database; did you mean http://example.test/a/1?");
+            .exits(code, &format!("{command} http://example.test/a/2"))
+            .complains(similar);
     }
     sandbox
         .exits(2, "check --map example.test -q")

@@ -360,7 +360,7 @@ fn files_with_mistakes_are_named_and_their_other_records_compared() {
 
     // What is no regular file, or not readable.
     repository.git(&["checkout", "-q", "now", "--", FILE]);
-    repository.tagged("mended");
+    repository.tagged("fixed");
     std::fs::remove_file(repository.path(FILE)).unwrap();
     symlink("/etc/hostname", repository.path(FILE)).unwrap();
     let linked = repository.diff(&["--format", "json"]).code(0);

@@ -144,8 +144,7 @@ fn a_record_that_contradicts_itself_is_mended_by_accept() {
     let mut digests = all("file");
     digests[1].1 = "other";
     let (_site, sandbox) = world("file", &digests);
-    let ran = sandbox.exits(1, "check");
-    ran.says("sha1sum");
+    sandbox.exits(1, "check").says("sha1sum");
     sandbox.ok("accept --yes --all");
     sandbox.assert_file(FILE, &record(&all("file")));
 }

@@ -600,6 +600,7 @@ fn a_project_below_the_top_is_examined() {
     let repository = Repository::without_hook();
     repository.git("remote add origin git@github.com:ada/sky.git");
     let project = "deep/it's here";
+    std::fs::create_dir_all(repository.path(project)).unwrap();
     let urldb = |arguments: &str| {
         let arguments = arguments.split(' ').collect();
         repository.ok(&[vec!["-C", project], arguments].concat())

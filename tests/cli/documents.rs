@@ -71,7 +71,7 @@ fn a_finding_has_its_places_in_lists_and_then_its_record() {
         json!([{"file": "docs/02.md", "line": 7}, {"file": "urldb/one.test.yaml", "line": 3}]);
     assert_eq!(once["locations"], both);
     // Without a database, there is no record.
-    let listed = finding("check --list docs/ --format json", "http://one.test/gone");
+    let listed = finding("check docs/ --format json", "http://one.test/gone");
     assert_eq!(
         listed["locations"],
         json!([{"file": "docs/02.md", "line": 7}])
@@ -92,8 +92,7 @@ fn a_finding_has_its_places_in_lists_and_then_its_record() {
 fn every_output_names_the_lines_of_documents() {
     let site = Site::with(&[("/good", "good")]);
     let sandbox = followed(&site);
-    let ran = sandbox.exits(1, "check --list docs/");
-    ran.says(&[
+    sandbox.exits(1, "check docs/").says(&[
         "--> docs/00.md:2 and 39 more places  http://docs.test/gone",
         "--> docs/02.md:7  http://one.test/gone",
         "--> docs/03.md:6 and 1 more place  http://two.test/x",
@@ -111,8 +110,7 @@ fn every_output_names_the_lines_of_documents() {
     let once = sandbox.exits(1, "check -d one.test");
     assert_lacks(&once.says("--> docs/02.md:7\n").out, "used");
 
-    let annotated = sandbox.exits(1, "check --github -d docs.test");
-    annotated.says(&[
+    sandbox.exits(1, "check --github -d docs.test").says(&[
         "::error file=docs/00.md,line=2,",
         "::Used 40 times in 12 files",
     ]);
@@ -206,7 +204,7 @@ fn a_pull_request_that_adds_a_broken_link_is_annotated_at_its_line() {
         let targets: Vec<String> = requests.into_iter().map(|it| it.target).collect();
         targets
     };
-    let check = "check --list docs/ --changed-since HEAD";
+    let check = "check docs/ --changed-since HEAD";
     repository.ok(check);
     // One more use of a known URL is not asked, and neither is a link that moves to another line or file.
     repository.write("docs/a.md", "# Title\n\nhttp://docs.test/good\n");
@@ -243,7 +241,10 @@ fn a_pull_request_need_not_sync_to_be_checked() {
         "http://docs.test/gone\n\nhttp://docs.test/lost\n",
     );
     let ran = repository.exits(1, check);
-    let ran = ran.says(&["::error file=docs/b.md,line=3,", "yourself  curl "]);
+    let ran = ran.says(&[
+        "::error file=docs/b.md,line=3,",
+        "to try it yourself:\n    curl ",
+    ]);
     assert_lacks(&ran.out, &["not-synced", "docs.test/gone", "/tmp", "check"]);
     let found = repository.exits(1, in_json).json();
     let locations = json!([{"file": "docs/b.md", "line": 3}]);
@@ -261,8 +262,7 @@ fn a_pull_request_need_not_sync_to_be_checked() {
     assert_eq!(locations[1]["file"], "urldb/docs.test.yaml");
     repository.ok("add http://docs.test/own");
     site.remove("/own");
-    let ran = repository.exits(1, check);
-    ran.says(&[
+    repository.exits(1, check).says(&[
         "::error file=docs/b.md,line=3,",
         "file=urldb/docs.test.yaml,line=",
     ]);
@@ -298,7 +298,7 @@ fn a_promise_that_changes_is_checked_with_its_new_line_first() {
     repository.write("x.sums", sums(&[("a", "a"), ("b", "b")]));
     repository.write("broken.sums", "<<<<<<< ours\n=======\n>>>>>>> theirs\n");
     commit(&repository);
-    let check = "check --list x.sums --base http://data.test/ --changed-since HEAD --format json";
+    let check = "check x.sums --base http://data.test/ --changed-since HEAD --format json";
     repository.ok(check);
     assert!(site.requests().is_empty());
     repository.write(
@@ -320,15 +320,15 @@ fn a_promise_that_changes_is_checked_with_its_new_line_first() {
     );
     // A list that the commit does not have, or could not be read there, is new as a whole.
     repository.write("y.sums", sums(&[("a", "a")]));
-    repository.ok("check --list y.sums --base http://data.test/ --changed-since HEAD");
+    repository.ok("check y.sums --base http://data.test/ --changed-since HEAD");
     repository.write("broken.sums", sums(&[("a", "a")]));
-    repository.ok("check --list broken.sums --base http://data.test/ --changed-since HEAD");
+    repository.ok("check broken.sums --base http://data.test/ --changed-since HEAD");
     let targets: Vec<String> = site.requests().into_iter().map(|it| it.target).collect();
     assert_eq!(targets.iter().filter(|it| *it == "/a").count(), 2);
     repository
         .exits(
             2,
-            "check --list x.sums --base http://data.test/ --changed-since nothing",
+            "check x.sums --base http://data.test/ --changed-since nothing",
         )
         .complains("nothing names no commit");
 }
@@ -341,7 +341,7 @@ fn new_lines_of_a_list_come_first() {
     repository.write("docs/a.md", "http://docs.test/x\n");
     commit(&repository);
     repository.write("docs/b.md", "https://docs.test/x\n");
-    let check = "check --list docs/ --changed-since HEAD --format json";
+    let check = "check docs/ --changed-since HEAD --format json";
     let found = repository.exits(1, check).json();
     let locations = json!([{"file": "docs/b.md", "line": 1}, {"file": "docs/a.md", "line": 1}]);
     assert_eq!(found["findings"][0]["locations"], locations);

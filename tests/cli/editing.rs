@@ -90,14 +90,17 @@ fn a_cname_is_added_to_the_file_of_its_domain() {
 #[test]
 fn add_reads_lists_and_adds_the_good_ones() {
     let site = Site::with(&[("/a", "x"), ("/b", "y")]);
-    let sandbox = Sandbox::new("");
-    let list = "# two that answer, and one that does not\n\n  http://example.test/a  \n\
-                http://example.test/gone\r\nhttp://example.test/b\n";
+    let sandbox = Sandbox::new("[check]\nretries = 0\n");
+    let list = "# two that answer, and two that do not\n\n  http://example.test/a  \n\
+                http://example.test/gone\r\nhttp://example.test/b\nhttp://nowhere.invalid/\n";
     sandbox
         .urldb_with_input(&["add", "--map", &site.map("example.test"), "-"], list)
         .code(1)
         .says(&["/a", "/b"])
-        .complains("http://example.test/gone was not added: answers 404 Not Found");
+        .complains(&[
+            "http://example.test/gone was not added: answers 404 Not Found",
+            "note: `--map nowhere.invalid=HOST:PORT`",
+        ]);
     sandbox.assert_file(FILE, "---\n---\n_path: /a\n---\n_path: /b\n");
 }
 
@@ -206,7 +209,7 @@ fn every_kind_of_bad_url_is_explained_and_nothing_is_written() {
     for (url, words) in [
         ("example.test/a", "did you mean `http://example.test/a`"),
         ("ftp://example.test/a", "scheme `ftp` is not supported"),
-        ("http://example.test:81/a", "port `81` is not the default"),
+        ("http://example.test:443/a", "port `443` cannot be watched"),
         (
             "http://me:hunter2@example.test/",
             "carries a user name or password",
@@ -231,7 +234,7 @@ fn rm_removes_all_or_nothing() {
     let before = sandbox.tree("urldb");
     sandbox
         .exits(2, "rm http://example.test/a http://example.test/typo")
-        .complains("http://example.test/typo is not in the database");
+        .complains("http://example.test/typo is not in the database\n");
     assert_eq!(sandbox.tree("urldb"), before);
     sandbox
         .ok("rm http://example.test/a http://example.test/c")
@@ -433,7 +436,7 @@ fn every_command_finds_a_url_in_another_case_where_case_makes_no_difference() {
         .says("accepted http://example.test/Data/A?q=X");
     // The query keeps its case.
     sandbox
-        .exits(2, "check http://example.test/Data/A?q=x")
+        .exits(2, "run http://example.test/Data/A?q=x")
         .complains("is not in the database; did you mean http://example.test/Data/A?q=X?");
     sandbox
         .ok(&["rm", url])
@@ -445,7 +448,7 @@ fn every_command_finds_a_url_in_another_case_where_case_makes_no_difference() {
     sandbox.assert_file(file, &format!("{head}---\n_path: /B\n"));
     // Where case matters, nothing changes.
     sandbox.write(file, "---\n---\n_path: /B\n");
-    for command in ["check", "rm"] {
+    for command in ["run", "rm"] {
         sandbox
             .exits(2, &[command, "http://example.test/b"])
             .complains("is not in the database; did you mean http://example.test/B?");

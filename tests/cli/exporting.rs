@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use insta::assert_snapshot;
-
 use crate::sandbox::Sandbox;
 use crate::site::FILE;
 
@@ -189,23 +187,20 @@ fn records_are_searched_as_the_specification_allows() {
 }
 
 #[test]
-fn what_the_specification_forbids_is_refused_with_its_section() {
+fn what_the_specification_forbids_is_refused() {
     let sandbox = catalogue();
-    let mut words = String::new();
     for arguments in [
-        ["--sort", "uri"],
-        ["--sort", "description"],
-        ["--sort", "language"],
-        ["--group", "url"],
-        ["--group", "description"],
-        ["--group", "id"],
-        ["--rating", "0.."],
+        "--sort uri",
+        "--sort description",
+        "--sort language",
+        "--group url",
+        "--group id",
     ] {
-        let ran = sandbox.exits(2, &["list", arguments[0], arguments[1]]);
-        words.push_str(ran.err.lines().next().unwrap());
-        words.push('\n');
+        let ran = sandbox.exits(2, &format!("list {arguments}"));
+        ran.complains("possible values: ");
     }
-    assert_snapshot!(words);
+    let rating = sandbox.exits(2, "list --rating 0..");
+    rating.complains("a RATING is an integer from 1 to 5 (SSD3 3.6): write 3, 3.., ..2 or 2..4");
 }
 
 #[test]

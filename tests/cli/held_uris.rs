@@ -18,7 +18,7 @@ fn catalogue() -> String {
         "ftp://ftp.example.test/pub/a.tar",
         "http://example.test/a",
         "urn:isbn:0451450523",
-        "http://example.test:8080/",
+        "http://example.test:443/",
         "https://[2001:db8::1]/x#part",
         "FTP://ftp.example.test/pub/a.tar",
         "http://EXAMPLE.test/b#part",
@@ -136,8 +136,7 @@ fn a_url_that_a_run_can_check_is_a_mistake_among_held_uris() {
         "urldb/other.test.yaml",
         "---\ncnames:\n- a.test\n---\n_path: urn:x:y\n",
     );
-    let found = sandbox.exits(1, "lint");
-    found.says(&[
+    sandbox.exits(1, "lint").says(&[
         "schemes",
         "urldb/+uris.yaml:",
         "bad-path: the path is not a URI that can be held here",
@@ -193,7 +192,7 @@ fn uris_are_removed_and_never_added_by_hand() {
         .complains("scheme `urn` is not supported");
     for (uri, why) in [
         ("ftp://a.test/", "scheme `ftp` is not supported"),
-        ("http://a.test:81/", "port `81` is not the default port"),
+        ("http://a.test:443/", "port `443` cannot be watched"),
     ] {
         repository
             .exits(2, &["add", "--no-fetch", uri])
@@ -212,7 +211,7 @@ fn a_list_that_is_followed_holds_nothing() {
     let sandbox = Sandbox::new("\n[source.t]\nformat = \"table\"\npath = [\"t.csv\"]\n");
     let digest = sha256("a");
     let table = format!(
-        "url,sha256\nhttp://example.test/a,{digest}\nftp://a.test/x,{digest}\nftp://a.test/y,{digest}\nhttp://a.test:81/,\n"
+        "url,sha256\nhttp://example.test/a,{digest}\nftp://a.test/x,{digest}\nftp://a.test/y,{digest}\nhttp://a.test:443/,\n"
     );
     sandbox.write("t.csv", table);
     sandbox

@@ -35,7 +35,7 @@ fn signals_end_the_reading_of_lists() {
         ("run", "-TERM"),
         ("run --shard 1/2 --to bundles", "-TERM"),
         ("check --changed-since HEAD", "-INT"),
-        ("check --list list.txt", "-INT"),
+        ("check list.txt", "-INT"),
     ] {
         let mut running = repository.start(command);
         eventually("the list is read", || running.has_open(&path));

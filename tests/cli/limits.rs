@@ -206,22 +206,16 @@ fn a_manifest_of_a_bundle_that_is_too_large_is_an_error() {
 fn a_file_of_another_format_is_named_and_stays() {
     let (_site, sandbox) = with_a_message();
     let message = only(&sandbox, "status/outbox", ".json");
-    let newer = sandbox
-        .read(&message)
-        .replacen("\"protocol\": ", "\"protocol\": 9", 1);
-    sandbox.write(&message, &newer);
-    sandbox
-        .exits(2, "run")
-        .complains_in_words(&["it has format 9", "and this urldb reads format"]);
-    sandbox.assert_file(&message, &newer);
+    let is_refused = |file: &str, key: &str, command: &str| {
+        let newer = sandbox.read(file).replacen(key, &format!("{key}9"), 1);
+        sandbox.write(file, &newer);
+        sandbox
+            .exits(2, command)
+            .complains_in_words(&["it has format 9", "and this urldb reads format"]);
+        sandbox.assert_file(file, &newer);
+    };
+    is_refused(&message, "\"protocol\": ", "run");
     sandbox.ok("run --shard 1/1 --to bundles");
     let manifest = only(&sandbox, "bundles", "manifest.json");
-    let newer = sandbox
-        .read(&manifest)
-        .replacen("\"format\": ", "\"format\": 9", 1);
-    sandbox.write(&manifest, &newer);
-    sandbox
-        .exits(2, "run --from bundles")
-        .complains_in_words(&["it has format 9", "and this urldb reads format"]);
-    sandbox.assert_file(&manifest, &newer);
+    is_refused(&manifest, "\"format\": ", "run --from bundles");
 }

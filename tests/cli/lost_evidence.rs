@@ -75,8 +75,7 @@ impl Lost {
         let (ran, mut mails) = self.run(1);
         ran.says(&[
             "warning[evidence-lost]: example.test",
-            "the archive lost its copy of the",
-            "promised ones (1 of 2 URLs)",
+            "has promised bytes that the archive lost (1 of 2 URLs)",
             "lost      http://example.test/a, on ",
         ]);
         assert_eq!(mails.len(), 1);
@@ -89,6 +88,8 @@ fn page(body: &str) -> Reply {
     Reply::new("200 OK", &[&*etag], body)
 }
 
+const OVER: &str = "example.test no longer has promised bytes that the archive lacks";
+
 #[test]
 fn lost_promised_bytes_are_told_once_until_they_are_archived_again() {
     let lost = Lost::new();
@@ -96,7 +97,7 @@ fn lost_promised_bytes_are_told_once_until_they_are_archived_again() {
     let mail = lost.tell();
     assert_has(
         mail.header("Subject"),
-        "example.test: promised bytes are lost",
+        "example.test has promised bytes that the archive lost",
     );
     // Mail wraps lines.
     let words: Vec<&str> = mail.text.split_whitespace().collect();
@@ -110,7 +111,9 @@ fn lost_promised_bytes_are_told_once_until_they_are_archived_again() {
     );
     let (text, _) = mail.text.split_once("\n-- \n").unwrap();
     let today = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
-    assert_snapshot!(text.replace(&today, "TODAY"));
+    let text = text.replace(&today, "TODAY");
+    let (start, end) = text.split_once("since TODAY ").unwrap();
+    assert_snapshot!(format!("{start}since TODAY HH:MM{}", &end[5..]));
     // Only the lost content is asked for without condition.
     let asked = lost.site.requests().split_off(before);
     for request in asked {
@@ -121,12 +124,12 @@ fn lost_promised_bytes_are_told_once_until_they_are_archived_again() {
     let pages = pages.iter().map(|page| fs::read_to_string(page).unwrap());
     assert_has(&pages.collect::<String>(), "bytes of 1 URL lost");
     let status = lost.sandbox.urldb("status");
-    status.says("and the archive lost its");
+    status.says("has promised bytes that the archive lost");
     let document = lost.sandbox.exits(1, "status --format json").json();
     assert_eq!(document["notices"].as_array().unwrap().len(), 1);
     assert_has(
         document["notices"][0]["title"].as_str().unwrap(),
-        "the archive lost its copy",
+        "has promised bytes that the archive lost",
     );
 
     // It stays without a further message, also in runs that show nothing about the URL.
@@ -145,7 +148,7 @@ fn lost_promised_bytes_are_told_once_until_they_are_archived_again() {
 
     lost.site.serve("/a", page("first"));
     let (ran, mails) = lost.run(0);
-    ran.says("example.test has its lost bytes in the archive again");
+    ran.says(&[OVER, "  archived  http://example.test/a, lost on "]);
     assert_eq!(mails.len(), 1);
     assert!(lost.run(0).1.is_empty());
 }
@@ -160,7 +163,7 @@ fn a_file_that_is_put_back_ends_the_notice() {
     }
     lost.sandbox.ok("archive index");
     let (ran, mails) = lost.run(1);
-    ran.says("example.test has its lost bytes in the archive again");
+    ran.says(&[OVER, "  archived  http://example.test/a, lost on "]);
     assert_eq!(mails.len(), 1);
 }
 
@@ -169,18 +172,18 @@ fn another_promise_or_none_ends_the_notice() {
     for (command, says) in [
         (
             &["accept", "--yes", "http://example.test/a"][..],
-            "example.test no longer promises the bytes that the archive lost",
+            "  accepted  http://example.test/a, lost on ",
         ),
         (
             &["rm", "http://example.test/a"][..],
-            "example.test no longer has records of the bytes that were lost",
+            "  removed   http://example.test/a, lost on ",
         ),
     ] {
         let lost = Lost::new();
         lost.tell();
         lost.sandbox.ok(command);
         let (ran, mails) = lost.run(0);
-        ran.says(says);
+        ran.says(&[OVER, says]);
         assert_eq!(mails.len(), 1);
         assert!(lost.run(0).1.is_empty());
     }

@@ -6,7 +6,7 @@
 //! - `redirects`: the `.htaccess` files of a web server as a list.
 //! - `repacked`: archives that changed, compared by their files.
 //! - `requests`: records that ask with more than GET, from add to archive.
-//! - `importing`, `exporting`: lists of URLs that come and go, and searching.
+//! - `importing`, `exporting`: lists of flapping URLs, and searching.
 //! - `accept_lists`: `accept` of records that lists made.
 //! - `across`: mistakes that only several domain files together have.
 //! - `limits`: files that are too large.
@@ -61,6 +61,7 @@
 //! - `sync`, `documents`: lists that the database follows, and documents as lists.
 //! - `doctor`: what is set up, and the commands that mend the rest.
 //! - `held_uris`: URIs that no run can check.
+//! - `ports`: URLs with a port.
 //! - `hook`: `git commit` with the installed hook.
 //! - `resolve`: conflicts that git left, and the merge driver.
 //! - `shards`: one run on several machines.
@@ -107,6 +108,7 @@ mod byte_output;
 mod changed;
 mod chapters;
 mod check;
+mod check_targets;
 mod clock;
 mod codes;
 mod commands;
@@ -147,6 +149,7 @@ mod outbox;
 mod own_files;
 mod pace;
 mod pipes;
+mod ports;
 mod proxy;
 mod push;
 mod push_merges;

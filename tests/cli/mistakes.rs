@@ -105,7 +105,7 @@ fn a_mistake_is_news_once_and_again_when_it_is_mended() {
     insta::assert_snapshot!("mail_of_a_mistake", cut(&mails[0].text));
     assert_eq!(
         subjects(&sandbox),
-        ["mistake in urldb/example.test.yaml, line 12 [promises]"]
+        ["mistake: urldb/example.test.yaml, line 12 [promises]"]
     );
     let before = sandbox.tree("status");
     sandbox.exits(1, "run");
@@ -123,8 +123,8 @@ fn a_mistake_is_news_once_and_again_when_it_is_mended() {
     let another = "---\n_path: /d\ncontent-sha256: abc\n";
     sandbox.write(FILE, format!("{good}{BAD}{another}"));
     sandbox.exits(1, "run");
-    let thread = "Re: mistake in urldb/example.test.yaml, line 12 [promises]";
-    assert_eq!(subjects(&sandbox), [thread]);
+    let two = "mistake: urldb/example.test.yaml, line 15, and 1 more [promises]";
+    assert_eq!(subjects(&sandbox), [two]);
 
     sandbox.write(FILE, &good);
     let mended = [
@@ -135,10 +135,15 @@ fn a_mistake_is_news_once_and_again_when_it_is_mended() {
     sandbox.ok("run").says(&mended);
     let mails = sandbox.mails();
     insta::assert_snapshot!("mail_of_mended_mistakes", cut(&mails[0].text));
-    assert_eq!(subjects(&sandbox), [thread]);
-    let json = sandbox.ok("run --format json").json();
-    assert_eq!(json["mended"], serde_json::json!([]));
+    let end = "solved: urldb/example.test.yaml is corrected [promises]";
+    assert_eq!(subjects(&sandbox), [end]);
+    sandbox.ok("run --format json").says(r#""fixed": [],"#);
     assert!(subjects(&sandbox).is_empty());
+    sandbox.write(FILE, format!("{good}{BAD}"));
+    sandbox.exits(1, "run");
+    sandbox.write(FILE, &good);
+    let lines = sandbox.ok("run --format jsonl");
+    lines.says(r#"{"kind":"fixed","#);
 }
 
 /// A mail without its times and its footer.
@@ -159,7 +164,7 @@ fn the_same_mistake_twice_is_two() {
     sandbox.exits(1, "run");
     assert_eq!(
         subjects(&sandbox),
-        ["Re: mistake in urldb/example.test.yaml, line 12 [promises]"]
+        ["mistake: urldb/example.test.yaml, line 15, and 1 more [promises]"]
     );
 }
 
@@ -209,8 +214,8 @@ fn of_two_records_for_one_request_the_first_is_checked() {
     assert_eq!(
         subjects(&sandbox),
         [
-            "example.test/b fails (503 Service Unavailable) [promises]",
-            "mistake in urldb/example.test.yaml, line 7 [promises]",
+            "broken: example.test/b fails (503 Service Unavailable) [promises]",
+            "mistake: urldb/example.test.yaml, line 7 [promises]",
         ]
     );
 }
@@ -231,6 +236,9 @@ fn mistakes_in_unusual_lines_are_news_only_once() {
         assert_eq!(subjects(&sandbox).len(), 1, "{line}");
         sandbox.exits(1, "run");
         assert!(subjects(&sandbox).is_empty(), "{line}");
+        sandbox.write(FILE, &good);
+        sandbox.ok("run");
+        subjects(&sandbox);
     }
     let mut bytes = good.clone().into_bytes();
     bytes.extend(b"---\n_path: /c\xff\n");

@@ -192,7 +192,7 @@ fn aliases_and_redirects_change_as_asked() {
     assert_has(&moved, &["# ours\n", "cnames:\n- old.test\n- www.test\n"]);
     assert_eq!(
         sandbox.read("urldb/third.test.yaml"),
-        other.replace("old.test", "new.test")
+        other.replace("old.test:80", "new.test")
     );
     sandbox
         .ok("diff HEAD~1..HEAD")
@@ -255,7 +255,7 @@ fn a_move_that_cannot_be_is_refused_before_anything_is_written() {
         ),
         (
             "mv example.test http://x.test/",
-            "is no name of another host",
+            "\"http://x.test/\" is no name of another host",
         ),
         ("mv example.test example.test", "is no name of another host"),
     ] {

@@ -366,7 +366,7 @@ fn a_notifier_that_cannot_work_stops_no_check() {
     for (section, message) in [
         (
             "type = \"nowhere\"\n",
-            "there is no program urldb-notify-nowhere on PATH",
+            "there is no program urldb-notify-nowhere on PATH that may be executed",
         ),
         (
             "type = \"command\"\ncommand = \"tools/none\"\n",
@@ -615,7 +615,8 @@ fn each_section_explains_what_it_gets_and_what_holds_the_next_message() {
     for section in json["sections"].as_array().unwrap() {
         let name = section["section"].as_str().unwrap();
         let mails = sandbox.files(&format!("mail/{name}"), ".eml").len();
-        assert_eq!(mails, usize::from(!section["told"].is_null()), "{section}");
+        let is_delivered = !section["delivered"].is_null();
+        assert_eq!(mails, usize::from(is_delivered), "{section}");
     }
     let unknown = sandbox.exits(2, "notify explain http://example.test/b").err;
     assert_has(&unknown, "no open incident affects http://example.test/b");

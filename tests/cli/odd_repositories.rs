@@ -75,12 +75,8 @@ fn a_selection_that_no_list_has_names_no_temporary_folder() {
             "-d b.test",
             "no list has a URL of b.test; did you mean a.test?",
         ),
-        (
-            "http://nope.example/",
-            "http://nope.example/ is not in a list",
-        ),
     ] {
-        let ran = sandbox.exits(2, &format!("check --list list:urls.txt {selection}"));
+        let ran = sandbox.exits(2, &format!("check list:urls.txt {selection}"));
         assert_has(&ran.err, problem);
         assert_lacks(&ran.err, &["/tmp", "urldb add", "database"]);
     }

@@ -42,7 +42,7 @@ fn a_folder_is_checked_without_a_database() {
     let site = server();
     let repository = Repository::of(Sandbox::new(&site.network()));
     write_files(&repository.sandbox);
-    let check = "check --list files:schemas --base http://example.test/s/";
+    let check = "check files:schemas --base http://example.test/s/";
     let ran = repository.ok(check);
     ran.says("URLs: 4 ok").complains("left out: 1 of-server");
     site.serve("/s/v1/b%20c.json", Reply::ok("{\"b\": 2}\n"));
@@ -53,7 +53,7 @@ fn a_folder_is_checked_without_a_database() {
         "Checked 4 of 4 URLs",
     ]);
     repository
-        .exits(2, "check --list files:schemas")
+        .exits(2, "check files:schemas")
         .complains("add --base URL");
 }
 
@@ -62,7 +62,7 @@ fn a_conversion_by_the_server_is_named() {
     let site = server();
     let repository = Repository::of(Sandbox::new(&site.network()));
     write_files(&repository.sandbox);
-    let check = "check --list files:schemas --base http://example.test/s/";
+    let check = "check files:schemas --base http://example.test/s/";
     site.serve("/s/a.json", Reply::ok("{}\r\n"));
     let ran = repository.exits(1, check).says(&[
         "http://example.test/s/a.json grew by 1 byte",
@@ -137,7 +137,7 @@ fn a_folder_outside_of_the_repository_is_refused() {
     let sandbox = Sandbox::new(&format!("{}{SOURCE}", site.network()));
     sandbox.write("../outside/secret", "secret\n");
     std::os::unix::fs::symlink("../outside", sandbox.path("schemas")).unwrap();
-    for command in ["sync", "check --list schemas"] {
+    for command in ["sync", "check schemas"] {
         sandbox
             .exits(2, command)
             .complains("schemas is a link out of the repository");
@@ -161,7 +161,7 @@ fn links_of_git_annex_promise_what_they_point_at() {
     let target = format!("../.git/annex/objects/a/b/{key}/{key}");
     std::os::unix::fs::symlink(target, sandbox.path("data/large.bin")).unwrap();
     std::os::unix::fs::symlink("/etc/hostname", sandbox.path("data/other")).unwrap();
-    let check = "check --list files:data --base http://example.test/s/";
+    let check = "check files:data --base http://example.test/s/";
     let ran = repository.ok(check);
     ran.says("URLs: 1 ok").complains("left out: 1 link");
     site.serve("/s/large.bin", Reply::ok("hellO\n"));

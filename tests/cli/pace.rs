@@ -159,15 +159,16 @@ fn a_host_that_is_too_slow_for_two_runs_in_a_row_is_told_once() {
     worker.ok("run --shard 1/1 --to bundles");
     std::fs::rename(worker.path("bundles"), sandbox.path("bundles")).unwrap();
     sandbox.exits(3, "run --from bundles").says(&[
-        "warning[slow-round]: example.test",
-        "refuses so many requests that 2 runs in a row did not check all its URLs",
+        "warning[impaired]: the run is impaired by example.test",
+        "example.test refuses more than about",
+        ", 2 runs in a row",
         "set host-interval = \"",
     ]);
     let mails = sandbox.take_mails();
     assert_eq!(mails.len(), 1);
     assert_has(
         mails[0].header("Subject"),
-        "example.test: refuses so many requests",
+        "the run is impaired by example.test",
     );
     assert_has(
         &mails[0].text,
@@ -176,7 +177,7 @@ fn a_host_that_is_too_slow_for_two_runs_in_a_row_is_told_once() {
     let pages = sandbox.files("site/incidents", ".html");
     assert_has(
         &std::fs::read_to_string(&pages[0]).unwrap(),
-        "refuses so many requests that 2 runs in a row",
+        "the run is impaired by example.test",
     );
     hears_nothing(3, "run");
 
@@ -188,7 +189,7 @@ fn a_host_that_is_too_slow_for_two_runs_in_a_row_is_told_once() {
     mode.store(ONE_FAILS, Ordering::Relaxed);
     sandbox
         .exits(3, "run -d example.test")
-        .says("example.test was checked in time again");
+        .says("the run is no longer impaired by example.test");
     let mails = sandbox.take_mails();
     assert_eq!(mails.len(), 1);
     assert_has(&mails[0].text, "URLs: 1 unconfirmed, 19 ok");
@@ -200,10 +201,10 @@ fn a_host_that_is_too_slow_for_two_runs_in_a_row_is_told_once() {
     hears_nothing(3, "run");
     sandbox
         .exits(3, "run")
-        .says("refuses so many requests that 2 runs in a row");
+        .says(&["the run is impaired by example.test", "2 runs in a row"]);
     assert_eq!(sandbox.take_mails().len(), 1);
     assert_eq!(sandbox.files("status/incidents", ".yaml").len(), 1);
     std::fs::remove_file(sandbox.path(FILE)).unwrap();
-    sandbox.ok("run").says("example.test has no URL any more");
+    sandbox.ok("run").says("no longer impaired by example.test");
     assert_eq!(sandbox.take_mails().len(), 1);
 }

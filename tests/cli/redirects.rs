@@ -35,7 +35,7 @@ fn a_tree_is_checked_before_it_is_deployed() {
     let site = server();
     let sandbox = Sandbox::new(&site.network_of(&["old.test"]));
     write_tree(&sandbox);
-    let check = "check --list htaccess:www --base http://old.test/ --skip-targets";
+    let check = "check htaccess:www --base http://old.test/ --skip-targets";
     let before = sandbox.tree("");
     let ran = sandbox.exits(1, check);
     ran.says(&["www/.htaccess:3", "no request reaches this rule"])
@@ -47,7 +47,7 @@ fn a_tree_is_checked_before_it_is_deployed() {
     sandbox.ok(check).says("URLs: 3 ok");
     // One file knows its format, and its folder is the root.
     site.serve("/c", Reply::redirect(303, "http://new.test/c"));
-    let file = "check --list www/ns/.htaccess --base http://old.test/ns/ --skip-targets";
+    let file = "check www/ns/.htaccess --base http://old.test/ns/ --skip-targets";
     sandbox.ok(file).says("URLs: 2 ok");
     site.serve("/ns/c", Reply::redirect(303, "http://new.test/other"));
     sandbox.exits(1, check).says(&[
@@ -55,7 +55,7 @@ fn a_tree_is_checked_before_it_is_deployed() {
         "--> www/ns/.htaccess:2",
     ]);
     sandbox
-        .exits(2, "check --list htaccess:www")
+        .exits(2, "check htaccess:www")
         .complains("names in www are relative: add --base URL");
     sandbox.write(".htaccess", "Options -Indexes\n");
     write_tree(&sandbox);
@@ -152,8 +152,7 @@ fn a_pull_request_is_checked_at_its_new_rules() {
     write_tree(&repository);
     repository.git("add -A");
     repository.git("commit -q -m rules");
-    let check =
-        "check --list htaccess:www --base http://old.test/ --skip-targets --changed-since HEAD";
+    let check = "check htaccess:www --base http://old.test/ --skip-targets --changed-since HEAD";
     repository.ok(check);
     let rules = repository.read("www/ns/.htaccess");
     repository.write(

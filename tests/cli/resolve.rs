@@ -290,8 +290,9 @@ fn a_file_that_one_side_renamed_and_the_other_removed_is_left_to_a_person() {
         ("new", "removed", false),
         ("reformatted", "removed", true),
     ];
-    for operation in operations {
-        for (branch, other, keeps) in branches {
+    for (number, operation) in operations.into_iter().enumerate() {
+        // Each operation with two pairs of branches, and each pair with three operations.
+        for (branch, other, keeps) in branches.into_iter().skip(number % 2 * 2).take(2) {
             let _case = Case((operation, other, branch));
             let repository = Repository::with_renames();
             repository.stop(branch, operation, other);

@@ -498,11 +498,6 @@ impl Running {
         panic!("{text:?} was never said, only {said:#?}");
     }
 
-    /// The next line of standard output, if there is one in time.
-    pub(crate) fn line(&mut self, patience: Duration) -> Option<String> {
-        self.lines.recv_timeout(patience).ok()
-    }
-
     pub(crate) fn signal(&self, signal: &str) {
         let pid = self.child.id().to_string();
         let sent = Command::new("kill").args([signal, &pid]).status().unwrap();

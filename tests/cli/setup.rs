@@ -202,6 +202,15 @@ fn the_action_is_named_by_the_user() {
         ]);
         assert_eq!(sandbox.tree(""), before, "{arguments}");
     }
+    for (arguments, said) in [
+        (
+            "init --github --action OWNER/urldb@COMMIT",
+            "OWNER/REPO@REF",
+        ),
+        ("-C nosuch lint", "-C nosuch: there is no such folder"),
+    ] {
+        sandbox.exits(2, arguments).complains(said);
+    }
 }
 
 /// The rights of the workflow are those that urldb.toml has use for.

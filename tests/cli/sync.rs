@@ -1,4 +1,4 @@
-//! Lists that stay masters: `sync` and `check --list`.
+//! Lists that stay masters: `sync`, and `check` of a list.
 
 use std::fs;
 
@@ -103,7 +103,7 @@ fn what_people_write_stays() {
     sandbox.ok("fmt");
     sandbox
         .ok("sync")
-        .says("1 record has promises that no list states");
+        .says("1 record with promises that no list states");
     sandbox.write("SHA256SUMS", sums(&["a"]));
     sandbox.ok("sync");
     let b = format!(
@@ -249,7 +249,7 @@ fn a_list_that_cannot_be_read_stops_everything() {
     fs::remove_file(sandbox.path("SHA256SUMS")).unwrap();
     sandbox
         .exits(2, "sync")
-        .complains("there is no file SHA256SUMS");
+        .complains("there is no file at SHA256SUMS that urldb reads");
     assert_eq!(sandbox.tree("urldb"), before);
     // A row that cannot be read may be the row of any record: none is removed.
     sandbox.write(
@@ -284,7 +284,7 @@ fn lists_are_found_by_patterns_and_nothing_outside_is_read() {
         "lists/one/urls",
         "http://a.test/1\nhttp://a.test/private/x/y\nftp://a.test/f\n",
     );
-    sandbox.write("lists/two/urls", "http://a.test/2\nhttp://a.test:81/\n");
+    sandbox.write("lists/two/urls", "http://a.test/2\nhttp://a.test:443/\n");
     sandbox.write("lists/two/deeper/urls", "http://a.test/3\n");
     sandbox.write("lists/ignored/urls", "http://a.test/4\n");
     sandbox.write(".gitignore", "ignored\n");
@@ -316,7 +316,7 @@ fn a_list_is_added_and_checked_without_a_database() {
     let sandbox = Sandbox::new(&network);
     sandbox.write("SHA256SUMS", sums(&["a", "b"]));
     let before = sandbox.tree("");
-    let check = "check --list SHA256SUMS --base http://data.test/";
+    let check = "check SHA256SUMS --base http://data.test/";
     sandbox
         .exits(1, check)
         .says(&["broken[changed]: http://data.test/b", "--> SHA256SUMS:2"]);
@@ -330,21 +330,21 @@ fn a_list_is_added_and_checked_without_a_database() {
     // Nothing is left behind.
     assert_eq!(sandbox.tree(""), before);
     sandbox
-        .exits(2, "check --list SHA256SUMS")
+        .exits(2, "check SHA256SUMS")
         .complains("names in SHA256SUMS are relative: add --base URL");
     sandbox.write("odd", "http://data.test/a\n");
     sandbox
-        .exits(2, "check --list odd")
+        .exits(2, "check odd")
         .complains("odd: no reader knows this file: write FORMAT:PATH");
-    sandbox.ok("check --list list:odd");
+    sandbox.ok("check list:odd");
     // Neither in the repository nor with a usual name.
     fs::write(sandbox.path("../a[1]*.sha256"), sums(&["a"])).unwrap();
     sandbox
-        .ok("check --list ../a[1]*.sha256 --base http://data.test/")
+        .ok("check ../a[1]*.sha256 --base http://data.test/")
         .says("URLs: 1 ok");
     fs::write(sandbox.path("a[1]*.sha256"), sums(&["b"])).unwrap();
     sandbox
-        .exits(1, "check --list a[1]*.sha256 --base http://data.test/")
+        .exits(1, "check a[1]*.sha256 --base http://data.test/")
         .says("--> a[1]*.sha256:1");
     let add = "sync --add SHA256SUMS --base http://data.test/ --name data";
     let before = sandbox.tree("");
@@ -356,7 +356,7 @@ fn a_list_is_added_and_checked_without_a_database() {
     sandbox.ok("sync").says("2 unchanged");
     // A list of a source has the options of the source.
     sandbox
-        .exits(1, "check --list SHA256SUMS")
+        .exits(1, "check SHA256SUMS")
         .says("--> SHA256SUMS:2");
     sandbox
         .exits(2, "sync --add list:odd --name data")
@@ -373,7 +373,7 @@ fn a_contradiction_is_a_finding_of_the_check_and_is_not_asked() {
         format!("{}{}  a\n", sums(&["a", "b"]), sha256("x")),
     );
     sandbox
-        .exits(1, "check --list SHA256SUMS --base http://data.test/")
+        .exits(1, "check SHA256SUMS --base http://data.test/")
         .says(&["SHA256SUMS:3", "list-contradiction", "1 of 1 URL"]);
     assert!(site.requests().iter().all(|request| request.target == "/b"));
 }
@@ -392,7 +392,7 @@ fn a_synced_list_is_committed_only_if_the_list_is() {
     assert!(
         sandbox
             .git("log -1 --format=%s")
-            .starts_with("Follow the lists: data.test/a")
+            .starts_with("Follow the lists: 1 added")
     );
     sandbox.write("SHA256SUMS", sums(&["a", "b"]));
     let before = sandbox.tree("urldb");
@@ -420,9 +420,8 @@ fn what_an_earlier_call_has_written_is_committed() {
         );
         sandbox.git("log -1 --format=%s")
     };
-    assert_eq!(commit_list(&["a"]), "Follow the lists: data.test/a\n");
-    let subject = "Follow the lists: 2 URLs of data.test\n";
-    assert_eq!(commit_list(&["b"]), subject);
+    assert_eq!(commit_list(&["a"]), "Follow the lists\n");
+    assert_eq!(commit_list(&["b"]), "Follow the lists\n");
     let head = sandbox.git("rev-parse HEAD");
     sandbox.ok("sync --commit").complains("nothing to commit");
     assert_eq!(sandbox.git("rev-parse HEAD"), head);
@@ -475,7 +474,7 @@ fn links_of_documents_are_followed_with_each_use() {
     sandbox.write("pages/page.html", "<a href=http://a.test/gone>x</a>\n");
     sandbox.write("pages/notes.txt", "http://not.test/\n");
     // Without a set-up; a URL of an unmapped host would be asked, so the check names one host.
-    let found = sandbox.exits(1, "check --list pages/ -d a.test");
+    let found = sandbox.exits(1, "check pages/ -d a.test");
     let found = found.says(&[
         "http://a.test/gone",
         "--> pages/deep/two.md:4",
@@ -555,14 +554,7 @@ fn strangers_bring_lists_and_nothing_else() {
         .exits(1, &check)
         .complains("these keys of urldb.toml have no effect with --untrusted: notify.evil")
         .says(&["--> SHA256SUMS:2", "URLs: 1 broken, 1 ok"]);
-    let list = [
-        "check",
-        "--untrusted",
-        "--list",
-        "SHA256SUMS",
-        "--map",
-        &map,
-    ];
+    let list = ["check", "--untrusted", "SHA256SUMS", "--map", &map];
     sandbox.exits(1, &list).says("--> SHA256SUMS:2");
     assert!(!sandbox.path("executed").exists());
     // A list is a file of the repository.
@@ -574,7 +566,7 @@ fn strangers_bring_lists_and_nothing_else() {
         .exits(1, &check)
         .says("the lists cannot be followed: [source.outside]");
     assert!(!format!("{ran:?}").contains("data.test/secret"));
-    let list = ["check", "--untrusted", "--list", "list:link", "--map", &map];
+    let list = ["check", "--untrusted", "list:link", "--map", &map];
     sandbox.exits(2, &list).complains("link");
 }
 
@@ -765,8 +757,7 @@ fn a_list_may_promise_the_bytes_at_the_end_of_the_redirect_but_no_other_answer()
          http://www.example.org/two?old=1,,301,http://www.example.org/two\n\
          http://www.example.org/three?old=1,,200,\nhttp://www.example.org/four?old=1,,,http://www.example.org/five\n",
     );
-    let ran = sandbox.exits(1, "sync");
-    ran.says(&[
+    sandbox.exits(1, "sync").says(&[
         "a.csv:4:1: other-page: http://www.example.org/three?old=1 should promise a redirect (301) to \
          http://www.example.org/three, since the site rules remove `old`; its `status` differs: change the list or the rules",
         "a.csv:5:1: other-page: http://www.example.org/four?old=1",

@@ -217,6 +217,7 @@ fn a_pull_request_reads_what_is_wrong_with_its_records() {
     let ran = check(&["--github"]).code(1);
     let summary_text = std::fs::read_to_string(&summary).unwrap();
     let mut settings = insta::Settings::clone_current();
+    settings.add_filter(r"127\.0\.0\.1:\d+", "127.0.0.1:[port]");
     settings.add_filter(r"in \d+(\.\d+)?.?s\b", "in [seconds]");
     settings.add_filter(r"::(stop-commands::)?urldb-[0-9a-f]+(::)?", "::$1[token]$2");
     settings.bind(|| {
@@ -349,7 +350,6 @@ fn lists_of_strangers_are_files_that_git_tracks() {
             "--untrusted",
             "--map",
             &map,
-            "--list",
             &list,
             "--base",
             "http://example.test/",

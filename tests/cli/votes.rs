@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::advice::{assert_commands_work, has_curl, shell};
+use crate::advice::{assert_commands_work, has_curl, shell, without_map};
 use crate::sandbox::{Sandbox, assert_has, assert_lacks};
 use crate::site::{FILE, network, promises};
 use crate::support::{Reply, Server};
@@ -98,7 +98,7 @@ fn a_stale_replica_is_news_when_confirmed() {
     assert_lacks(&votes.site(), "urldb accept");
     let line = format!("for i in 1 2 3 4 5 6; do curl -sSL {URL} | cksum; done");
     let found = assert_commands_work(&mail.text, sandbox, &[]);
-    assert!(found.contains(&line), "{found:?}");
+    assert!(found.iter().any(|it| without_map(it) == line), "{found:?}");
     if has_curl() {
         let output = shell(&line, sandbox, &[]);
         let lines = String::from_utf8(output.stdout).unwrap();
@@ -205,33 +205,20 @@ fn one_content_at_many_urls_is_accepted_only_by_force() {
     let error = "{\"error\":\"internal\"}";
     let server = Server::new(move |_| Reply::ok(error));
     let sandbox = Sandbox::new(&network(server.address(), &["example.test"]));
-    let names = ["/a.csv", "/b.csv", "/c.csv"];
-    let promised = |texts: &[&str]| {
-        let pairs: Vec<(&str, &str)> = names.into_iter().zip(texts.iter().copied()).collect();
-        promises(&pairs)
-    };
-    sandbox.write(FILE, promised(&["one", "two", "three"]));
+    let promised = |[a, b, c]: [&str; 3]| promises(&[("/a.csv", a), ("/b.csv", b), ("/c.csv", c)]);
+    sandbox.write(FILE, promised(["one", "two", "three"]));
     sandbox
         .exits(1, "accept --yes --all")
-        .complains("3 URLs serve the same 20 bytes; --force accepts them")
+        .complains("(3 URLs answer with one content); --force accepts what came last")
         .says("accepted 0, refused 3");
-    sandbox.assert_file(FILE, &promised(&["one", "two", "three"]));
-    sandbox
-        .ok("accept --yes --all --force")
-        .complains("3 URLs serve the same 20 bytes\n");
-    sandbox.assert_file(FILE, &promised(&[error, error, error]));
-
-    sandbox.write(FILE, promised(&["one", "two"]));
-    sandbox
-        .ok("accept --yes --all")
-        .complains("a.csv and http://example.test/b.csv serve the same 20 bytes");
-    sandbox.assert_file(FILE, &promised(&[error, error]));
+    sandbox.assert_file(FILE, &promised(["one", "two", "three"]));
+    sandbox.ok("accept --yes --all --force");
+    sandbox.assert_file(FILE, &promised([error; 3]));
 
     // One file under several names has changed.
-    sandbox.write(FILE, promised(&["one", "one", "one"]));
-    let accepted = sandbox.ok("accept --yes --all");
-    assert_lacks(&accepted.err, "the same");
-    sandbox.assert_file(FILE, &promised(&[error, error, error]));
+    sandbox.write(FILE, promised(["one"; 3]));
+    sandbox.ok("accept --yes --all");
+    sandbox.assert_file(FILE, &promised([error; 3]));
 }
 
 /// After all other requests, the first changed URL is asked once more, and so is a path beside it that should not

@@ -133,7 +133,7 @@ fn help() {
     assert!(commands.len() > 10, "{commands:?}");
     assert_snapshot!("help", main);
     for command in commands {
-        let text = sandbox.ok(&[command, "--help"]).out;
+        let text = sandbox.ok(&["help", command]).out;
         assert_snapshot!(format!("help_{command}"), text);
     }
     let archive = [

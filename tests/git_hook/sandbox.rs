@@ -105,26 +105,13 @@ impl Sandbox {
     /// A commit of everything, made without the hook.
     pub(crate) fn commit_unchecked(&self, message: &str) {
         self.git(&["add", "-A"]);
-        self.git(&[
-            "commit",
-            "-q",
-            "--no-verify",
-            "--allow-empty",
-            "-m",
-            message,
-        ]);
+        self.commit_unchecked_index(message);
     }
 
     /// The same, of what is in the index only.
-    pub(crate) fn commit_unchecked_index(&self) {
-        self.git(&[
-            "commit",
-            "-q",
-            "--no-verify",
-            "--allow-empty",
-            "-m",
-            "index",
-        ]);
+    pub(crate) fn commit_unchecked_index(&self, message: &str) {
+        let commit = ["commit", "-q", "--no-verify", "--allow-empty", "-m"];
+        self.git(&[&commit[..], &[message]].concat());
     }
 
     pub(crate) fn repository(&self) -> Repository {

@@ -131,7 +131,7 @@ fn links_and_submodules_are_refused_with_words() {
         OsStr::new("urldb/link.example.yaml"),
         "example.com.yaml",
     );
-    sandbox.commit_unchecked_index();
+    sandbox.commit_unchecked_index("index");
     sandbox.stage(
         "120000",
         OsStr::new("urldb/link.example.yaml"),
@@ -302,7 +302,7 @@ proptest! {
             }
         };
         stage(&|both| both.0);
-        sandbox.commit_unchecked_index();
+        sandbox.commit_unchecked_index("index");
         stage(&|both| both.1);
         let by = |env: GitEnv| sandbox.repository_with(env).staged(&[Path::new("urldb")]).unwrap();
         let by_lib = by(env());

@@ -5,12 +5,25 @@ use urldb::schedule::Cron;
 
 use crate::cron::firings;
 
+/// Expression, zone, start and what follows.
+type Row<'a> = (&'a str, &'a str, &'a str, &'a [&'a str]);
+
+fn assert_firings(table: &[Row<'_>]) {
+    for (expression, zone, after, expected) in table {
+        assert_eq!(
+            &firings(expression, zone, after, expected.len()),
+            expected,
+            "{expression} {zone}"
+        );
+    }
+}
+
 #[test]
 fn set_hours_fire_once_when_clocks_change() {
     let berlin = "Europe/Berlin";
     let new_york = "America/New_York";
     let lord_howe = "Australia/Lord_Howe";
-    let table: &[(&str, &str, &str, &[&str])] = &[
+    let table: &[Row<'_>] = &[
         // The hour from two to three is left out on 2024-03-31 ...
         (
             "30 2 * * *",
@@ -98,18 +111,12 @@ fn set_hours_fire_once_when_clocks_change() {
             ],
         ),
     ];
-    for (expression, zone, after, expected) in table {
-        assert_eq!(
-            &firings(expression, zone, after, expected.len()),
-            expected,
-            "{expression} {zone}"
-        );
-    }
+    assert_firings(table);
 }
 
 #[test]
 fn star_hours_fire_by_elapsed_time_when_clocks_change() {
-    let table: &[(&str, &str, &str, &[&str])] = &[
+    let table: &[Row<'_>] = &[
         (
             "30 * * * *",
             "Europe/Berlin",
@@ -140,13 +147,7 @@ fn star_hours_fire_by_elapsed_time_when_clocks_change() {
             ],
         ),
     ];
-    for (expression, zone, after, expected) in table {
-        assert_eq!(
-            &firings(expression, zone, after, expected.len()),
-            expected,
-            "{expression} {zone}"
-        );
-    }
+    assert_firings(table);
 }
 
 #[test]

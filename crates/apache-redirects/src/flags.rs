@@ -117,14 +117,17 @@ fn split(text: Option<&str>) -> Result<Vec<(String, &str)>, String> {
     let Some(text) = text else {
         return Ok(vec![]);
     };
-    let inner = text.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
-    let inner = inner.ok_or_else(|| {
-        format!("the flags {text} are not within brackets; they must have no blank")
-    })?;
-    let flags = inner.split(',').map(|flag| {
-        let (name, value) = flag.trim().split_once('=').unwrap_or((flag.trim(), ""));
-        (name.to_ascii_lowercase(), value)
-    });
+    let flags = text
+        .strip_prefix('[')
+        .and_then(|it| it.strip_suffix(']'))
+        .ok_or_else(|| {
+            format!("the flags {text} are not within brackets; they must have no blank")
+        })?
+        .split(',')
+        .map(|flag| {
+            let (name, value) = flag.trim().split_once('=').unwrap_or((flag.trim(), ""));
+            (name.to_ascii_lowercase(), value)
+        });
     Ok(flags.filter(|(name, _)| !name.is_empty()).collect())
 }
 
@@ -135,8 +138,11 @@ fn redirect_status(value: &str) -> Result<u16, String> {
         "seeother" => return Ok(303),
         _ => {}
     }
-    let status = value.parse().ok().filter(|it| (100..600).contains(it));
-    status.ok_or_else(|| format!("R={value} is no status"))
+    value
+        .parse()
+        .ok()
+        .filter(|it| (100..600).contains(it))
+        .ok_or_else(|| format!("R={value} is no status"))
 }
 
 /// The status that the first word of a `Redirect` names; `None` if it names none.

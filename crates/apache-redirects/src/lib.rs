@@ -20,7 +20,7 @@
 
 use std::sync::Arc;
 
-use urldb_canon::identify;
+use urldb_canon::{authority, identify};
 
 use crate::pattern::Matcher;
 use crate::promises::Promises;
@@ -84,7 +84,7 @@ impl RedirectTree {
             return Ok(());
         };
         self.tree.root = promises::decoded(&root.path);
-        let origin = format!("{}://{}", root.scheme, root.host);
+        let origin = format!("{}://{}", root.scheme, authority(&root.host));
         Promises::new(&self.tree, base, &origin, &root.host).read(take)
     }
 }

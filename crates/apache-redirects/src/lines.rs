@@ -26,8 +26,10 @@ pub(crate) fn read<T>(
         let part = match &line {
             Ok(part) if text.len() + part.len() <= MAX_LINE => part,
             wrong => {
-                let why = wrong.as_ref().err();
-                let why = why.unwrap_or(&"the line is longer than a mebibyte");
+                let why = wrong
+                    .as_ref()
+                    .err()
+                    .unwrap_or(&"the line is longer than a mebibyte");
                 refuse(state, number, why);
                 (text, first) = (String::new(), None);
                 continue;

@@ -83,8 +83,9 @@ impl Pattern {
     /// Some texts that the pattern matches somewhere.
     pub(crate) fn samples(&self) -> Vec<String> {
         let hir = parse(&self.source);
-        let found = hir.and_then(|hir| texts_of(&hir, Reading::Some));
-        found.and_then(distinct).unwrap_or_default()
+        hir.and_then(|hir| texts_of(&hir, Reading::Some))
+            .and_then(distinct)
+            .unwrap_or_default()
     }
 }
 
@@ -98,8 +99,8 @@ fn literal_start(hir: &Hir) -> Option<Vec<u8>> {
                 HirKind::Literal(literal) => Some(&*literal.0),
                 _ => None,
             });
-            let is_start = matches!(first.kind(), HirKind::Look(Look::Start));
-            is_start.then(|| literals.flatten().copied().collect())
+            matches!(first.kind(), HirKind::Look(Look::Start))
+                .then(|| literals.flatten().copied().collect())
         }
         _ => None,
     }
@@ -212,8 +213,8 @@ impl Matcher {
             compiled.insert(pattern.source.clone(), compile(pattern));
         }
         let regex = compiled.get(&pattern.source)?.as_ref()?;
-        let is_paid = self.spend(units + SEARCHED_BYTE * text.len() as u64);
-        is_paid.then(|| search(regex))
+        self.spend(units + SEARCHED_BYTE * text.len() as u64)
+            .then(|| search(regex))
     }
 
     /// Takes units of work; false if none are left.
@@ -246,11 +247,11 @@ fn compile(pattern: &Pattern) -> Option<Regex> {
 
 /// The meaning of a pattern, without regard to case; `None` if it is not understood.
 fn parse(source: &str) -> Option<Hir> {
-    let parser = ast::parse::ParserBuilder::new()
+    let ast = ast::parse::ParserBuilder::new()
         .nest_limit(NEST_LIMIT)
         .build()
-        .parse(source);
-    let ast = parser.ok()?;
+        .parse(source)
+        .ok()?;
     ast::visit(&ast, Dialect).ok()?;
     TranslatorBuilder::new()
         .unicode(false)
@@ -406,16 +407,19 @@ fn of_look(look: Look, reading: Reading) -> Option<Vec<Text>> {
 
 fn of_class(class: &Class, reading: Reading) -> Option<Vec<Text>> {
     let texts: Vec<Vec<u8>> = match class {
-        Class::Bytes(class) => {
-            let bytes = class.iter().flat_map(|it| it.start()..=it.end());
-            bytes.map(|byte| vec![byte]).collect()
-        }
+        Class::Bytes(class) => class
+            .iter()
+            .flat_map(|it| it.start()..=it.end())
+            .map(|byte| vec![byte])
+            .collect(),
         // Letters between `|`.
-        Class::Unicode(class) => {
-            let chars = class.iter().flat_map(|it| it.start()..=it.end());
-            let few = chars.take(MOST_CLASS).map(String::from);
-            few.map(String::into_bytes).collect()
-        }
+        Class::Unicode(class) => class
+            .iter()
+            .flat_map(|it| it.start()..=it.end())
+            .take(MOST_CLASS)
+            .map(String::from)
+            .map(String::into_bytes)
+            .collect(),
     };
     // Only a dot stands for all others.
     if texts.len() >= MOST_CLASS {
@@ -427,8 +431,12 @@ fn of_class(class: &Class, reading: Reading) -> Option<Vec<Text>> {
             let is = |text: &&Vec<u8>, wants: fn(&u8) -> bool| text.iter().all(wants);
             let mut letters = texts.iter().filter(|it| is(it, u8::is_ascii_alphanumeric));
             let mut others = texts.iter().filter(|it| is(it, u8::is_ascii_graphic));
-            let first = letters.next().or_else(|| others.next());
-            first.map(|text| Text::of(text)).into_iter().collect()
+            letters
+                .next()
+                .or_else(|| others.next())
+                .map(|text| Text::of(text))
+                .into_iter()
+                .collect()
         }
     };
     limited(texts, reading)

@@ -182,10 +182,10 @@ impl<'a> Promises<'a> {
             }
         };
         let accepts = self.accepts(folder, promise.conditions);
-        let outcomes = texts
+        let outcomes: Vec<Outcome> = texts
             .iter()
-            .map(|text| self.outcome(folder, &promise, text, &accepts));
-        let outcomes: Vec<Outcome> = outcomes.collect();
+            .map(|text| self.outcome(folder, &promise, text, &accepts))
+            .collect();
         // Without work, the answers are not known.
         if self.tree.matcher.is_spent() {
             let file = folder.file.clone();
@@ -193,11 +193,13 @@ impl<'a> Promises<'a> {
         }
         let is_unreachable = |it: &Outcome| matches!(it, Outcome::Unreachable(_));
         if promise.paths.is_exact() && outcomes.iter().all(is_unreachable) {
-            let first = outcomes.into_iter().find_map(|it| match it {
-                Outcome::Unreachable(why) => Some(why),
-                _ => None,
-            });
-            let why = first.unwrap_or_else(|| "the pattern matches no path".to_owned());
+            let why = outcomes
+                .into_iter()
+                .find_map(|it| match it {
+                    Outcome::Unreachable(why) => Some(why),
+                    _ => None,
+                })
+                .unwrap_or_else(|| "the pattern matches no path".to_owned());
             let message = format!("no request reaches this rule: {why}");
             return take(RuleEvent::Note(RuleNote {
                 is_mistake: true,
@@ -239,11 +241,11 @@ impl<'a> Promises<'a> {
         let own = BTreeSet::from([Answer::Rule(promise.id)]);
         let lookup = self.tree.look_up(&path);
         let is_own = |accept: &&String| {
-            let lookup = lookup.as_ref();
-            lookup.is_some_and(|it| it.answers(self.host, Some(accept), None) == own)
+            lookup
+                .as_ref()
+                .is_some_and(|it| it.answers(self.host, Some(accept), None) == own)
         };
-        let accept = accepts.iter().find(is_own);
-        let Some(accept) = accept else {
+        let Some(accept) = accepts.iter().find(is_own) else {
             return self.unreached(folder, promise, &url, &path);
         };
         let request = Request {
@@ -305,8 +307,8 @@ impl<'a> Promises<'a> {
         let is_reached_below = matches!(promise.paths, PromisedPaths::Below(_))
             && ["/", "/-/-"].iter().any(|end| {
                 let path = format!("{path}{end}");
-                let lookup = self.tree.look_up(&path);
-                lookup
+                self.tree
+                    .look_up(&path)
                     .as_ref()
                     .map(answers)
                     .is_some_and(|it| is_reached(&it))
@@ -327,8 +329,9 @@ impl<'a> Promises<'a> {
         lookup: Option<&Lookup<'_>>,
         answers: &BTreeSet<Answer>,
     ) -> String {
-        let decides = lookup.and_then(Lookup::file);
-        let decides = decides.filter(|file| **file != *folder.file);
+        let decides = lookup
+            .and_then(Lookup::file)
+            .filter(|file| **file != *folder.file);
         if let (RuleId::Rewrite(..), Some(file)) = (promise.id, decides) {
             return format!(
                 "{file} has rules of its own, which replace those of its parent for {url}"
@@ -400,10 +403,9 @@ impl<'a> Promises<'a> {
             return accepts;
         }
         accepts.extend(TYPES.iter().map(|it| (*it).to_owned()));
-        let own = conditions
+        let samples: Vec<Vec<String>> = conditions
             .iter()
-            .filter(|it| is_accept_alone(&it.subject) && !it.is_negated);
-        let samples: Vec<Vec<String>> = own
+            .filter(|it| is_accept_alone(&it.subject) && !it.is_negated)
             .map(|it| match &it.test {
                 Test::Matches(pattern) => pattern.samples(),
                 Test::Equals(text) => vec![text.clone()],
@@ -451,8 +453,10 @@ fn is_field_value(text: &str) -> bool {
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for (index, part) in text.split('%').enumerate() {
-        let digits = part.as_bytes().first_chunk::<2>();
-        let is_escape = digits.is_some_and(|it| it.iter().all(u8::is_ascii_hexdigit));
+        let is_escape = part
+            .as_bytes()
+            .first_chunk::<2>()
+            .is_some_and(|it| it.iter().all(u8::is_ascii_hexdigit));
         if index > 0 {
             escaped.push_str(if is_escape { "%" } else { "%25" });
         }

@@ -140,8 +140,11 @@ enum Section {
 impl Section {
     /// The section that a line opens. Only modules that the rules need are known to be there.
     fn of(directive: &Directive<'_>) -> Self {
-        let module = directive.arguments.trim_end_matches('>').trim();
-        let module = module.trim_matches('"');
+        let module = directive
+            .arguments
+            .trim_end_matches('>')
+            .trim()
+            .trim_matches('"');
         let (is_absent, module) = match module.strip_prefix('!') {
             Some(module) => (true, module),
             None => (false, module),

@@ -41,10 +41,10 @@ fn is_accept(name: &str) -> bool {
 
 /// Whether a subject is the header `Accept` alone.
 pub(crate) fn is_accept_alone(subject: &str) -> bool {
-    let name = subject
+    subject
         .strip_prefix("%{")
-        .and_then(|it| it.strip_suffix('}'));
-    name.is_some_and(is_accept)
+        .and_then(|it| it.strip_suffix('}'))
+        .is_some_and(is_accept)
 }
 
 /// The meaning of `%` and a digit.
@@ -110,15 +110,16 @@ pub(crate) fn expand(
 
 /// Whether a text is the same as a path of a URL.
 fn is_path(text: &str) -> bool {
-    let mut parts = utf8_percent_encode(text, PATH);
-    parts.next().is_none_or(|part| part.len() == text.len())
+    utf8_percent_encode(text, PATH)
+        .next()
+        .is_none_or(|part| part.len() == text.len())
 }
 
 /// Whether the text is an absolute URL of the web.
 pub(crate) fn is_absolute(text: &str) -> bool {
     let has = |scheme: &str| {
-        let start = text.get(..scheme.len());
-        start.is_some_and(|it| it.eq_ignore_ascii_case(scheme))
+        text.get(..scheme.len())
+            .is_some_and(|it| it.eq_ignore_ascii_case(scheme))
     };
     has("http://") || has("https://")
 }

@@ -86,9 +86,10 @@ impl Tree {
     /// The folders with rules around a path without its first slash, the root first.
     fn around<'a>(&'a self, path: &'a str) -> impl DoubleEndedIterator<Item = (usize, &'a Folder)> {
         let ends: Vec<usize> = path.match_indices('/').map(|(at, _)| at + 1).collect();
-        let paths = std::iter::once("").chain(ends.into_iter().map(|end| &path[..end]));
-        let numbers = paths.filter_map(|path| self.folders.get(path).copied());
-        numbers.filter_map(|number| Some((number, self.rules.get(number)?)))
+        std::iter::once("")
+            .chain(ends.into_iter().map(|end| &path[..end]))
+            .filter_map(|path| self.folders.get(path).copied())
+            .filter_map(|number| Some((number, self.rules.get(number)?)))
     }
 
     /// The rules that are in force for a path without its first slash. A folder with a directive of `mod_rewrite` ends
@@ -106,8 +107,11 @@ impl Tree {
                 |name: &str| has(&all.options, name) && !has(&options, "ignoreinherit");
             let is_behind = has(&options, "inherit") || is_handed_down("inheritdown");
             let is_before = has(&options, "inheritbefore") || is_handed_down("inheritdownbefore");
-            let own = rewrites.rules.iter().enumerate();
-            let own = own.map(|(index, rule)| (RuleId::Rewrite(number, index), rule));
+            let own = rewrites
+                .rules
+                .iter()
+                .enumerate()
+                .map(|(index, rule)| (RuleId::Rewrite(number, index), rule));
             let inherited = std::mem::take(&mut all.rules);
             all.rules = if is_behind {
                 own.chain(inherited).collect()
@@ -162,13 +166,18 @@ impl Tree {
         request: &Request<'_>,
         is_assumed: bool,
     ) -> (Option<bool>, Option<Captures>) {
-        let paths = way.paths.iter();
-        let mut found: Vec<Match> = paths.map(|path| self.search(rule, path)).collect();
+        let mut found: Vec<Match> = way
+            .paths
+            .iter()
+            .map(|path| self.search(rule, path))
+            .collect();
         let is_match = |it: &Match| it.is_match().map(|it| it != rule.is_negated);
         let first = found.first().and_then(is_match);
         let pattern = first.filter(|_| found.iter().all(|it| is_match(it) == first));
-        let last = found.pop().filter(|_| found.is_empty() && !rule.is_negated);
-        let captures = last.and_then(Match::captures);
+        let captures = found
+            .pop()
+            .filter(|_| found.is_empty() && !rule.is_negated)
+            .and_then(Match::captures);
         let conditions = if is_assumed {
             None
         } else {
@@ -197,11 +206,17 @@ impl Tree {
         request: &Request<'_>,
         captures: Option<&Captures>,
     ) -> Option<bool> {
-        let groups = conditions.chunk_by(|one, _| one.is_or).map(|group| {
-            let each = group.iter().map(|it| self.condition(it, request, captures));
-            each.reduce(either).unwrap_or(Some(true))
-        });
-        groups.reduce(both).unwrap_or(Some(true))
+        conditions
+            .chunk_by(|one, _| one.is_or)
+            .map(|group| {
+                group
+                    .iter()
+                    .map(|it| self.condition(it, request, captures))
+                    .reduce(either)
+                    .unwrap_or(Some(true))
+            })
+            .reduce(both)
+            .unwrap_or(Some(true))
     }
 
     fn condition(
@@ -373,8 +388,10 @@ impl Lookup<'_> {
     /// The first rule at or behind a number that may match the path.
     fn next(&self, at: usize) -> usize {
         let index = self.may_match.partition_point(|number| *number < at);
-        let next = self.may_match.get(index).copied();
-        next.unwrap_or(self.rules.rules.len())
+        self.may_match
+            .get(index)
+            .copied()
+            .unwrap_or(self.rules.rules.len())
     }
 }
 
@@ -429,8 +446,7 @@ fn step(
     let none = Captures::new();
     let is_known = captures.is_some() || !rule.target.contains('$');
     let captures = captures.unwrap_or(&none);
-    let target = expand(&rule.target, request, captures, Percent::Capture);
-    let target = target.filter(|_| is_known);
+    let target = expand(&rule.target, request, captures, Percent::Capture).filter(|_| is_known);
     let start = target.as_deref().unwrap_or(&rule.target);
     let is_explicit = rule.flags.status.is_some_and(is_redirect);
     let is_own = is_own_host(start, request.host);
@@ -451,10 +467,16 @@ fn step(
 
 /// Whether a target is on the server itself.
 pub(crate) fn is_own_host(target: &str, host: &str) -> bool {
-    let authority = target.split_once("://").map_or("", |(_, rest)| rest);
-    let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
-    let name = authority.split(':').next().unwrap_or_default();
-    name.eq_ignore_ascii_case(host)
+    target
+        .split_once("://")
+        .map_or("", |(_, rest)| rest)
+        .split(['/', '?', '#'])
+        .next()
+        .unwrap_or_default()
+        .split(':')
+        .next()
+        .unwrap_or_default()
+        .eq_ignore_ascii_case(host)
 }
 
 /// The texts that later rules see after a redirect: the target, and behind it that end of the path for which the server
@@ -462,6 +484,8 @@ pub(crate) fn is_own_host(target: &str, host: &str) -> bool {
 fn targets_with_ends(target: &str, path: &str) -> Vec<String> {
     let target = target.split('?').next().unwrap_or_default();
     let ends = path.match_indices('/').skip(1).map(|(at, _)| &path[at..]);
-    let ends = std::iter::once("").chain(ends);
-    ends.map(|end| format!("{target}{end}")).collect()
+    std::iter::once("")
+        .chain(ends)
+        .map(|end| format!("{target}{end}"))
+        .collect()
 }

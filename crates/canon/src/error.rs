@@ -22,15 +22,11 @@ pub enum UrlError {
         /// The scheme as written.
         scheme: String,
     },
-    /// The port is not the default port of the scheme.
-    #[error(
-        "port `{port}` is not the default port of {scheme}: leave it out, other ports cannot be watched"
-    )]
+    /// The port is none, or the default port of the other scheme.
+    #[error("port `{port}` cannot be watched: write a number from 1 to 65535, but not 80 or 443")]
     Port {
         /// The port as written, or `***` where it could be part of a password.
         port: String,
-        /// `http` or `https`.
-        scheme: &'static str,
     },
     /// The host cannot be the name of a domain file.
     #[error("host `{host}` {problem}")]

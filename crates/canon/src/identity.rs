@@ -17,7 +17,7 @@ use crate::path::{canonical_path, check_characters, without_fragment};
 
 urldb_text::named_enum! {
     /// The scheme of a URL that can be watched.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
     pub enum Scheme {
         /// `http`, port 80.
         Http = "http",
@@ -36,7 +36,7 @@ impl Scheme {
     }
 
     fn parse(name: &str) -> Option<Self> {
-        [Self::Http, Self::Https]
+        Self::ALL
             .into_iter()
             .find(|s| s.as_str().eq_ignore_ascii_case(name))
     }
@@ -50,8 +50,9 @@ impl Scheme {
 pub struct Identity {
     /// The scheme of the input.
     pub scheme: Scheme,
-    /// Lower-case host, in Punycode, without a trailing dot. Where a domain file lists this host
-    /// among its `cnames`, the caller replaces it with the host of that file.
+    /// The name of the domain file: the lower-case host, in Punycode, without a trailing dot, and with `+8080` for a
+    /// port that is not the default one. Where a domain file lists this name among its `cnames`, the caller replaces
+    /// it with the name of that file.
     pub host: String,
     /// Path and query; starts with `/`.
     pub path: String,
@@ -59,8 +60,34 @@ pub struct Identity {
 
 impl fmt::Display for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://{}{}", self.scheme, self.host, self.path)
+        let authority = authority(&self.host);
+        write!(f, "{}://{authority}{}", self.scheme, self.path)
     }
+}
+
+/// Host and port of a URL, from the name of its domain file.
+///
+/// ```
+/// assert_eq!(urldb_canon::authority("a.test+8080"), "a.test:8080");
+/// ```
+pub fn authority(domain: &str) -> String {
+    domain.replacen('+', ":", 1)
+}
+
+/// The host of a domain file, from its name.
+///
+/// ```
+/// assert_eq!(urldb_canon::host_of("a.test+8080"), "a.test");
+/// ```
+pub fn host_of(domain: &str) -> &str {
+    domain.split('+').next().unwrap_or(domain)
+}
+
+/// Whether the text is a port in the spelling of domain files: a number without zeros before it. The default ports of
+/// `http` and `https` are none.
+pub fn is_port(text: &str) -> bool {
+    let is_free = |port: u16| !matches!(port, 80 | 443);
+    text.parse().is_ok_and(is_free) && !text.starts_with(['0', '+'])
 }
 
 /// The URL of a request: a scheme, a host in the spelling of domain files, and a path that begins
@@ -72,9 +99,12 @@ impl fmt::Display for Identity {
 /// let url = RequestUrl::new(Scheme::Http, "a.test", "/x").unwrap();
 /// assert_eq!(url.as_str(), "http://a.test/x");
 /// assert_eq!(url.host(), "a.test");
-/// let url = url.at_port(8080);
+/// let url = RequestUrl::new(Scheme::Http, "a.test+8080", "/x").unwrap();
 /// assert_eq!(url.as_str(), "http://a.test:8080/x");
+/// assert_eq!((url.host(), &*url.domain()), ("a.test", "a.test+8080"));
 /// assert_eq!(RequestUrl::from_text(url.as_str()).as_ref(), Some(&url));
+/// assert!(RequestUrl::from_text("http://a.test:443/x").is_some());
+/// assert_eq!(RequestUrl::from_text("http://a.test:+81/x"), None);
 /// assert_eq!(RequestUrl::from_text("ftp://a.test/x"), None);
 /// assert_eq!(url.at_path("/y").unwrap().as_str(), "http://a.test:8080/y");
 /// assert!(url.at_path("1/y").is_none());
@@ -85,11 +115,13 @@ impl fmt::Display for Identity {
 pub struct RequestUrl(String);
 
 impl RequestUrl {
-    /// The URL of `path` at `host`; `None` if one of them is not valid.
-    pub fn new(scheme: Scheme, host: &str, path: &str) -> Option<Self> {
-        let is_host = canonical_host(host).is_ok_and(|canonical| canonical == host);
-        let is_valid = is_host && path.starts_with('/');
-        is_valid.then(|| Self([scheme.as_str(), "://", host, path].concat()))
+    /// The URL of `path` at the host, and perhaps port, of a domain file; `None` if one of them is not valid.
+    pub fn new(scheme: Scheme, domain: &str, path: &str) -> Option<Self> {
+        let host = host_of(domain);
+        let is_valid = canonical_host(host).is_ok_and(|canonical| canonical == host)
+            && domain.split_once('+').is_none_or(|(_, port)| is_port(port))
+            && path.starts_with('/');
+        is_valid.then(|| Self([scheme.as_str(), "://", &authority(domain), path].concat()))
     }
 
     /// The URL that [`Self::as_str`] wrote; `None` for other texts.
@@ -99,10 +131,10 @@ impl RequestUrl {
             None => (Scheme::Https, text.strip_prefix("https://")?),
         };
         let (authority, path) = rest.split_at(rest.find('/')?);
-        match authority.rsplit_once(':') {
-            Some((host, port)) => Some(Self::new(scheme, host, path)?.at_port(port.parse().ok()?)),
-            None => Self::new(scheme, authority, path),
-        }
+        // A place of a configuration may be at any port.
+        let (host, port) = authority.split_once(':').unwrap_or((authority, "80"));
+        Self::new(scheme, host, path)?;
+        (is_port(port) || matches!(port, "80" | "443")).then(|| Self(text.to_owned()))
     }
 
     /// The URL of another path at the same host and port; `None` if the path is not valid.
@@ -111,17 +143,14 @@ impl RequestUrl {
         path.starts_with('/').then(|| Self([origin, path].concat()))
     }
 
-    /// The same URL at a port of its host.
-    #[must_use]
-    pub fn at_port(mut self, port: u16) -> Self {
-        let after_host = self.host_range().end..self.path_start();
-        self.0.replace_range(after_host, &format!(":{port}"));
-        self
-    }
-
     /// The host, as in the text of the URL.
     pub fn host(&self) -> &str {
         &self.0[self.host_range()]
+    }
+
+    /// Host and port in the spelling of domain files.
+    pub fn domain(&self) -> String {
+        self.0[self.host_range().start..self.path_start()].replace(':', "+")
     }
 
     fn host_range(&self) -> Range<usize> {
@@ -138,9 +167,8 @@ impl RequestUrl {
 
     /// The first such byte after `start`; every URL has a slash after its host.
     fn position(&self, start: usize, is_wanted: impl Fn(u8) -> bool) -> usize {
-        let mut rest = self.0.bytes().skip(start);
-        rest.position(is_wanted)
-            .map_or(self.0.len(), |at| start + at)
+        let at = self.0.bytes().skip(start).position(is_wanted);
+        at.map_or(self.0.len(), |at| start + at)
     }
 
     /// The URL as text.
@@ -172,12 +200,15 @@ impl From<RequestUrl> for String {
 /// # Errors
 /// [`UrlError`] when the URL cannot be watched, or when programs could read the URL differently.
 pub fn identify(input: &str) -> Result<Identity, UrlError> {
-    let (identity, port) = identify_with_port(input)?;
-    if port == identity.scheme.default_port() {
-        Ok(identity)
-    } else {
-        Err(port_error(input, &port.to_string(), identity.scheme))
+    let (mut identity, port) = identify_with_port(input)?;
+    if port != identity.scheme.default_port() {
+        let port = port.to_string();
+        if !is_port(&port) {
+            return Err(port_error(input, &port));
+        }
+        identity.host = [&identity.host, "+", &port].concat();
     }
+    Ok(identity)
 }
 
 /// The identity of `input` and its port, which site rules may allow.
@@ -191,8 +222,7 @@ pub(crate) fn identify_with_port(input: &str) -> Result<(Identity, u16), UrlErro
             input: redact(input),
         });
     }
-    let (host, port) =
-        split_port(authority, scheme).map_err(|port| port_error(input, port, scheme))?;
+    let (host, port) = split_port(authority, scheme).map_err(|port| port_error(input, port))?;
     let host = canonical_host(host)
         .map_err(|problem| UrlError::Host {
             host: redact_part(input, host),
@@ -235,32 +265,20 @@ pub fn check_path(path: &str) -> Result<(), PathError> {
 
 /// The most obvious reason why a path is not canonical; reads on from the path.
 fn first_problem(path: &str) -> &'static str {
-    let (before_query, query) = path.split_once('?').unwrap_or((path, "-"));
-    let dots = |s: &str| {
-        matches!(
-            s.to_ascii_lowercase().replace("%2e", ".").as_str(),
-            "." | ".."
-        )
-    };
     if path.trim_ascii() != path {
         "has white space around it"
     } else if !path.starts_with('/') {
         "does not start with a slash"
     } else if path.contains('#') {
         "has a fragment, which is never sent"
-    } else if query.is_empty() {
-        "ends in an empty query"
-    } else if before_query.split('/').any(dots) {
-        "has dot segments"
     } else {
-        "has characters that are escaped differently in a canonical URL"
+        "is spelled differently in a canonical URL"
     }
 }
 
-fn port_error(input: &str, port: &str, scheme: Scheme) -> UrlError {
+fn port_error(input: &str, port: &str) -> UrlError {
     UrlError::Port {
         port: redact_part(input, port),
-        scheme: scheme.as_str(),
     }
 }
 
@@ -330,10 +348,13 @@ fn split_port(authority: &str, scheme: Scheme) -> Result<(&str, u16), &str> {
     match authority.rsplit_once(':') {
         None => Ok((authority, default)),
         Some((host, "")) => Ok((host, default)),
-        // The standard library would accept a number with a sign.
-        Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => {
-            port.parse().map(|number| (host, number)).map_err(|_| port)
+        Some((host, port)) => {
+            // The standard library would accept a number with a sign.
+            Some(port)
+                .filter(|port| !port.starts_with('+'))
+                .and_then(|port| port.parse().ok())
+                .map(|number| (host, number))
+                .ok_or(port)
         }
-        Some((_, port)) => Err(port),
     }
 }

@@ -13,7 +13,9 @@ mod surt;
 mod uri;
 
 pub use error::{PathError, UrlError};
-pub use identity::{Identity, RequestUrl, Scheme, check_path, identify};
+pub use identity::{
+    Identity, RequestUrl, Scheme, authority, check_path, host_of, identify, is_port,
+};
 pub use request::{Compat, Request};
 pub use surt::{Canonicalizer, SurtOptions, surt, surt_with};
 pub use uri::{is_uri, kind_of_held};

@@ -3,9 +3,9 @@
 use crate::error::UrlError;
 use crate::identity::identify;
 
-/// The kind of a URI that no file of a host can hold: its scheme in lower case, or `port` or `ipv6` for one of `http`
-/// and `https`. `None` for a URL that such a file can hold, and for a text that no file holds: no URI, or one with a
-/// user name or a host that is not valid.
+/// The kind of a URI that no file of a host can hold: its scheme in lower case, or `ipv6` for one of `http` and
+/// `https`, or `port` for the default port of the other scheme. `None` for a URL that such a file can hold, and for a
+/// text that no file holds: no URI, or one with a user name or a host that is not valid.
 ///
 /// ```
 /// use urldb_canon::kind_of_held;
@@ -13,7 +13,7 @@ use crate::identity::identify;
 /// let kind = |uri| kind_of_held(uri).unwrap_or_default();
 /// assert_eq!(kind("FTP://a.test/x"), "ftp");
 /// assert_eq!(kind("urn:isbn:0451450523"), "urn");
-/// assert_eq!(kind("http://a.test:8080/"), "port");
+/// assert_eq!(kind("http://a.test:443/"), "port");
 /// assert_eq!(kind("https://[2001:db8::1]/"), "ipv6");
 /// assert_eq!(kind_of_held("http://a.test/"), None);
 /// assert_eq!(kind_of_held("ftp://ada:secret@a.test/"), None);
@@ -31,9 +31,13 @@ pub fn kind_of_held(uri: &str) -> Option<String> {
 
 /// The text between `//` and the path; empty without `//`.
 fn authority_of(uri: &str) -> &str {
-    let rest = uri.split_once(':').map_or("", |(_, rest)| rest);
-    let rest = rest.strip_prefix("//").unwrap_or_default();
-    rest.split(['/', '?', '#']).next().unwrap_or_default()
+    uri.split_once(':')
+        .map_or("", |(_, rest)| rest)
+        .strip_prefix("//")
+        .unwrap_or_default()
+        .split(['/', '?', '#'])
+        .next()
+        .unwrap_or_default()
 }
 
 /// Whether the text is a `URI` of RFC 3986: with a scheme, and optionally a fragment.

@@ -288,7 +288,7 @@ fn the_example_of_the_specification() {
     );
     assert_eq!(found.options["language"], "en");
     assert_eq!(found.options["version"], "3.5");
-    assert_eq!(found.record.expect_err("a port").code(), "port");
+    assert_eq!(found.record.expect("a record").host, "www.example.com+8080");
 }
 
 #[test]

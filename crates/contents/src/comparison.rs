@@ -77,8 +77,7 @@ fn archives(
     let names: BTreeSet<&Name> = old.keys().chain(new.keys()).collect();
     for name in names {
         let (before, after) = (old.get(name), new.get(name));
-        let mut sides = before.iter().chain(&after);
-        let is_folder = sides.all(|member| member.is_folder());
+        let is_folder = before.iter().chain(&after).all(|member| member.is_folder());
         files += u64::from(!is_folder);
         let change = match (before, after) {
             (Some(before), Some(after)) if is_same(before, after)? => continue,

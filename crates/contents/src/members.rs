@@ -172,8 +172,8 @@ pub(crate) fn is_implied(members: &BTreeMap<Name, Member>, name: &[u8]) -> bool 
         _ => {}
     }
     let below: Name = [name, b"/"].concat().into();
-    let mut following = members.range(below.clone()..);
-    following
+    members
+        .range(below.clone()..)
         .next()
         .is_some_and(|(name, _)| name.starts_with(&below))
 }

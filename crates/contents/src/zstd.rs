@@ -52,8 +52,9 @@ impl<R: BufRead> Read for ZstdReader<R> {
                     return Ok(0);
                 }
                 // Skippable frames, which hold anything, are an error here.
-                let begun = self.decoder.reset(&mut self.input);
-                begun.map_err(|_| Refusal::Damaged("a zstd frame"))?;
+                self.decoder
+                    .reset(&mut self.input)
+                    .map_err(|_| Refusal::Damaged("a zstd frame"))?;
                 (self.is_inside, self.produced) = (true, 0);
             }
             let read = self.decoder.read(buffer)?;
@@ -66,8 +67,9 @@ impl<R: BufRead> Read for ZstdReader<R> {
                 continue;
             }
             let block = BlockDecodingStrategy::UptoBlocks(1);
-            let decoded = self.decoder.decode_blocks(&mut self.input, block);
-            decoded.map_err(|_| Refusal::Damaged("a zstd block"))?;
+            self.decoder
+                .decode_blocks(&mut self.input, block)
+                .map_err(|_| Refusal::Damaged("a zstd block"))?;
         }
     }
 }

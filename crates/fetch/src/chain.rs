@@ -183,8 +183,9 @@ impl Chain {
         exchange: &mut Exchange<'_>,
         options: &FetchOptions,
     ) -> Result<Response, Failure> {
-        let visited = self.visited.visit(&self.next, options.max_redirects);
-        visited.map_err(|failure| self.name_cookies(failure))?;
+        self.visited
+            .visit(&self.next, options.max_redirects)
+            .map_err(|failure| self.name_cookies(failure))?;
         let (response, hop) = exchange.send(&self.next, self.fresh).await?;
         exchange.permit.has_response.store(true, Ordering::Relaxed);
         let next = self

@@ -11,7 +11,6 @@
     reason = "only urldb-fetch contacts promised URLs; its limits are those of each host"
 )]
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
@@ -40,7 +39,7 @@ use crate::connection::{ClientProxy, Connector, RecentAddresses};
 use crate::failure::failure_of;
 use crate::options::{HostOptions, NetworkOptions};
 use crate::policy::{AddressPolicy, ForbiddenAddress};
-use crate::proxy::{Mapping, Proxy};
+use crate::proxy::{Mapping, Proxy, bracketed, host_name};
 use crate::resolve::{Lookup, LookupTarget, Resolver};
 use crate::response::{MAX_HEADERS, Response};
 use crate::setting::{SettingError, SetupError};
@@ -184,14 +183,8 @@ impl Clients {
     }
 
     fn mapping(&self, url: &Url) -> Option<(&Mapping, &Connector)> {
-        let port = url.port_or_known_default();
-        let mapping = self
-            .mappings
-            .get(&*mapped_name(url)?)?
-            .iter()
-            .filter(|mapping| mapping.port.is_none() || mapping.port == port)
-            // A mapping with a port wins; among equals the first, so `--map` wins over urldb.toml.
-            .min_by_key(|mapping| mapping.port.is_none())?;
+        let of_host = self.mappings.get(&host_name(url.host_str()?))?;
+        let mapping = Mapping::of(of_host, url)?;
         Some((mapping, self.mapped.get(&mapping.to_host)?))
     }
 
@@ -287,8 +280,7 @@ impl ConnectionPool {
 
     /// The client for a route. A client is set up with the first request.
     fn client(&self, route: &Route<'_>, idle_timeout: Duration) -> HttpClient {
-        let clients = self.clients.lock();
-        let mut clients = clients.unwrap_or_else(PoisonError::into_inner);
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         match clients.entry(route.mapped_to.cloned()) {
             Entry::Occupied(known) => known.get().clone(),
             Entry::Vacant(new) => {
@@ -365,8 +357,8 @@ fn client_proxy(proxy: &Proxy) -> Result<(Arc<ClientProxy>, String), SettingErro
             SettingError::network("proxy-password-env", message)
         })?;
         let basic = BASE64.encode(format!("{user}:{password}").as_bytes());
-        let value = HeaderValue::try_from(format!("Basic {basic}"));
-        let mut value = value.map_err(|error| wrong(&error))?;
+        let mut value =
+            HeaderValue::try_from(format!("Basic {basic}")).map_err(|error| wrong(&error))?;
         value.set_sensitive(true);
         authorization = Some(value);
     }
@@ -379,49 +371,13 @@ fn client_proxy(proxy: &Proxy) -> Result<(Arc<ClientProxy>, String), SettingErro
 
 fn by_host(mappings: &[Mapping]) -> Mappings {
     let mut by_host = Mappings::new();
-    for mapping in mappings.iter().map(normalized) {
-        let of_host = by_host.entry(mapping.host.clone()).or_default();
-        of_host.push(mapping);
+    for mapping in mappings {
+        by_host
+            .entry(mapping.host.clone())
+            .or_default()
+            .push(mapping.clone());
     }
     by_host
-}
-
-/// A mapping with normalized host names.
-fn normalized(mapping: &Mapping) -> Mapping {
-    Mapping {
-        host: host_name(&mapping.host),
-        to_host: host_name(&mapping.to_host),
-        ..mapping.clone()
-    }
-}
-
-/// The normalized host name for comparison with mappings: ASCII, lower case, without brackets and
-/// final dot.
-fn host_name(host: &str) -> String {
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let bare = bare.strip_suffix('.').unwrap_or(bare);
-    match Host::parse(&bracketed(bare)) {
-        Ok(Host::Ipv6(address)) => address.to_string(),
-        Ok(host) => host.to_string(),
-        Err(_) => bare.to_ascii_lowercase(),
-    }
-}
-
-/// The host of a URL as [`host_name`] spells it.
-fn mapped_name(url: &Url) -> Option<Cow<'_, str>> {
-    Some(match url.host()? {
-        Host::Domain(name) => name.strip_suffix('.').unwrap_or(name).into(),
-        Host::Ipv4(address) => address.to_string().into(),
-        Host::Ipv6(address) => address.to_string().into(),
-    })
-}
-
-fn bracketed(host: &str) -> String {
-    if host.contains(':') {
-        format!("[{host}]")
-    } else {
-        host.to_owned()
-    }
 }
 
 /// The IP address in a URL without a host name.
@@ -430,25 +386,5 @@ fn ip_address(url: &Url) -> Option<IpAddr> {
         Host::Domain(_) => None,
         Host::Ipv4(address) => Some(address.into()),
         Host::Ipv6(address) => Some(address.into()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_host_of_a_url_is_found_as_mappings_spell_it() {
-        for host in [
-            "A.Example.ORG",
-            "a.test.",
-            "m\u{fc}nchen.test",
-            "127.0.0.1",
-            "0x7f.1",
-            "[::1]",
-        ] {
-            let url = Url::parse(&format!("http://{host}:8080/")).unwrap();
-            assert_eq!(mapped_name(&url).unwrap(), host_name(host), "{host}");
-        }
     }
 }

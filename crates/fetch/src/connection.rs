@@ -129,8 +129,9 @@ impl Connector {
             return Ok(Connection::new(stream, facts, proxy.is_some()));
         }
         let name = server_name(uri).map_err(ConnectError::Tls)?;
-        let tls = TlsConnector::from(Arc::clone(&self.tls));
-        let tls = tls.connect(name.clone(), tcp).await;
+        let tls = TlsConnector::from(Arc::clone(&self.tls))
+            .connect(name.clone(), tcp)
+            .await;
         let tls = tls.map_err(ConnectError::Tls)?;
         let (_, session) = tls.get_ref();
         let chain = session.peer_certificates().unwrap_or_default();
@@ -178,8 +179,9 @@ impl Connector {
         // The time is shared among the addresses, so that one of them that is silent does not take all of it.
         tcp.set_connect_timeout(Some(self.timeout));
         let stream = tcp.call(uri.clone()).await;
-        let stream = stream.map_err(|error| ConnectError::Tcp(error.into()))?;
-        let stream = stream.into_inner();
+        let stream = stream
+            .map_err(|error| ConnectError::Tcp(error.into()))?
+            .into_inner();
         if let Ok(address) = stream.peer_addr() {
             self.recent.add(address.ip());
         }
@@ -204,8 +206,11 @@ fn may_lack_an_algorithm(error: &io::Error) -> bool {
 }
 
 fn server_name(uri: &Uri) -> io::Result<ServerName<'static>> {
-    let host = uri.host().unwrap_or_default();
-    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let host = uri
+        .host()
+        .unwrap_or_default()
+        .trim_start_matches('[')
+        .trim_end_matches(']');
     ServerName::try_from(host.to_owned()).map_err(io::Error::other)
 }
 
@@ -280,8 +285,9 @@ impl Connection {
 
 impl connect::Connection for Connection {
     fn connected(&self) -> Connected {
-        let connected = Connected::new().proxy(self.is_proxied);
-        connected.extra(Arc::clone(&self.facts))
+        Connected::new()
+            .proxy(self.is_proxied)
+            .extra(Arc::clone(&self.facts))
     }
 }
 

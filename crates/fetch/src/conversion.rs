@@ -97,8 +97,7 @@ impl Conversions {
 
     /// The conversion whose form has the promised digest.
     pub(crate) fn finish(self) -> Option<Conversion> {
-        let mut forms = self.forms.into_iter();
-        forms.find_map(|mut form| {
+        self.forms.into_iter().find_map(|mut form| {
             let mut out = Vec::new();
             let is_form = form.undo.finish(&mut out) && form.add(&out, self.longest);
             let digest = form.hasher.finish().filter(|_| is_form)?;

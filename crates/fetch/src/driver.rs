@@ -17,7 +17,7 @@ use crate::limits::Limits;
 use crate::pending::{DecideFn, HostTurn, PendingJob, Rule};
 use crate::queue::{HostId, Queue};
 use crate::request::{RequestResult, send_request};
-use crate::second_pass::{Fate, TurnEnd};
+use crate::second_pass::{PassEnd, PassResult};
 use crate::slots::SLOT_WAIT;
 use crate::sources::Sources;
 use crate::stop::deadline_in;
@@ -77,8 +77,9 @@ pub(crate) async fn drive<J: Iterator<Item = Job>>(
         if running.is_empty() && driver.is_finished() {
             return;
         }
-        let next_start = driver.next_start().filter(|_| running.len() < slots);
-        let timer: OptionFuture<_> = next_start
+        let timer: OptionFuture<_> = driver
+            .next_start()
+            .filter(|_| running.len() < slots)
             .map(|at| tokio::time::sleep_until(at.into()))
             .into();
         tokio::select! {
@@ -195,8 +196,12 @@ where
         } = self;
         let may_begin = ended.is_some() || queue.can_connect();
         let is_short = |id: HostId| {
-            let host = context.hosts.of(queue.name_of(id));
-            let window = host.rate_limit().concurrency.max(HOST_WINDOW);
+            let window = context
+                .hosts
+                .of(queue.name_of(id))
+                .rate_limit()
+                .concurrency
+                .max(HOST_WINDOW);
             queue.waiting_of(id) < window && queue.delayed_of(id) < HOST_RETRIES
         };
         let Some((job, source, last_host)) = self.sources.next(is_short, may_begin) else {
@@ -245,27 +250,29 @@ where
         } = result;
         let now = Instant::now();
         let end = match job.refusal(self.rule.options) {
-            Some(refusal) if has_response => TurnEnd::Refused(refusal),
-            None if has_response => TurnEnd::Answered,
-            _ => TurnEnd::Neither,
+            Some(refusal) if has_response => PassEnd::Refused(refusal),
+            None if has_response => PassEnd::Answered,
+            _ => PassEnd::Neither,
         };
         if let Some(turn) = job.turn.take_if(|turn| turn.host == host) {
-            let fate = self.queue.pace(host).turn_ended(end, now, || job.control());
-            return self.end_turn(turn, job, fate);
+            let result = self.queue.pace(host).turn_ended(end, now, || job.control());
+            return self.end_turn(turn, job, result);
         }
         if job.chain.is_none() {
             job = self.return_from_turn(job)?;
         }
         match end {
-            TurnEnd::Answered => self.queue.pace(host).answered(|| job.control()),
-            TurnEnd::Refused(refusal) => {
-                let pace = self.queue.pace(host);
-                let is_slower = pace.refused(refusal, now, || job.control());
+            PassEnd::Answered => self.queue.pace(host).answered(|| job.control()),
+            PassEnd::Refused(refusal) => {
+                let is_slower = self
+                    .queue
+                    .pace(host)
+                    .refused(refusal, now, || job.control());
                 if is_slower && job.job.request.is_safe() && self.ended.is_none() {
                     return self.set_aside(host, job);
                 }
             }
-            TurnEnd::Neither => {}
+            PassEnd::Neither => {}
         }
         Some(job)
     }
@@ -275,10 +282,10 @@ where
         &mut self,
         turn: HostTurn,
         job: Box<PendingJob>,
-        fate: Fate,
+        result: PassResult,
     ) -> Option<Box<PendingJob>> {
         self.due.push_back(turn.host);
-        match self.turns.end(turn, job, fate)? {
+        match self.turns.end(turn, job, result)? {
             TurnedJob::Returned(job) => Some(job),
             TurnedJob::Refused(job) => {
                 let job = job.end(&self.rule);
@@ -294,9 +301,11 @@ where
         let Some(turn) = job.turn.take() else {
             return Some(job);
         };
-        let pace = self.queue.pace(turn.host);
-        let fate = pace.turn_ended(TurnEnd::Neither, Instant::now(), || None);
-        self.end_turn(turn, job, fate)
+        let result =
+            self.queue
+                .pace(turn.host)
+                .turn_ended(PassEnd::Neither, Instant::now(), || None);
+        self.end_turn(turn, job, result)
     }
 
     /// Sets a job aside that the host has refused. Returns the job if the temporary file has no room: the
@@ -359,8 +368,9 @@ where
             return;
         };
         let Some(job) = self.turns.begin(host, turn) else {
-            let pace = self.queue.pace(host);
-            pace.turn_ended(TurnEnd::Neither, now, || None);
+            self.queue
+                .pace(host)
+                .turn_ended(PassEnd::Neither, now, || None);
             return self.due.push_back(host);
         };
         let asked = job.job.url.host();
@@ -410,8 +420,10 @@ where
 
     /// The failure of all remaining jobs of a host that is asked no more.
     fn host_failure(&self, id: HostId) -> Option<Failure> {
-        let limited = self.limited.get(&id).cloned();
-        limited.or_else(|| self.unresponsive_failure(id))
+        self.limited
+            .get(&id)
+            .cloned()
+            .or_else(|| self.unresponsive_failure(id))
     }
 
     /// The failure of all jobs of a host whose `limit-patience` is over.
@@ -422,21 +434,24 @@ where
             context,
             ..
         } = self;
-        let failure = known.entry(id).or_insert_with(|| {
-            let interval = queue.pace(id).average_interval(now).unwrap_or_default();
-            let host = queue.name_of(id);
-            let patience = context.hosts.of(host).options.limit_patience;
-            limited(host, interval, patience)
-        });
-        failure.clone()
+        known
+            .entry(id)
+            .or_insert_with(|| {
+                let interval = queue.pace(id).average_interval(now).unwrap_or_default();
+                let host = queue.name_of(id);
+                let patience = context.hosts.of(host).options.limit_patience;
+                limited(host, interval, patience)
+            })
+            .clone()
     }
 
     /// The failure of all remaining jobs of a host that has been silent for its `host-patience`.
     fn unresponsive_failure(&self, id: HostId) -> Option<Failure> {
         let host = self.queue.name_of(id);
         let patience = self.context.hosts.of(host).options.host_patience;
-        let is_given_up = self.unresponsive.is_given_up(id, Instant::now(), patience);
-        is_given_up.then(|| silent(host, patience))
+        self.unresponsive
+            .is_given_up(id, Instant::now(), patience)
+            .then(|| silent(host, patience))
     }
 
     /// Queues a job at the host that a redirect leads to.

@@ -120,8 +120,10 @@ impl Exchange<'_> {
         mut response: Response,
         fresh: bool,
     ) -> Result<BodyEnd, Failure> {
-        let content_type = response.headers().get(header::CONTENT_TYPE);
-        let content_type = content_type.map(HeaderValue::as_bytes);
+        let content_type = response
+            .headers()
+            .get(header::CONTENT_TYPE)
+            .map(HeaderValue::as_bytes);
         let is_page_wanted = self.job.promise.canonical.is_some();
         self.prefix = PagePrefix::new(content_type, is_page_wanted);
         let BodyUse::Hash {
@@ -323,8 +325,12 @@ impl Exchange<'_> {
     }
 
     fn decoder(&self, response: &Response) -> Option<Decoder> {
-        let encodings = response.headers().get_all(header::CONTENT_ENCODING).iter();
-        let encodings: Result<Vec<_>, _> = encodings.map(HeaderValue::to_str).collect();
+        let encodings: Result<Vec<_>, _> = response
+            .headers()
+            .get_all(header::CONTENT_ENCODING)
+            .iter()
+            .map(HeaderValue::to_str)
+            .collect();
         Decoder::new(
             &encodings.ok()?.join(","),
             self.job.promise.length,

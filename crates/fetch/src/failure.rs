@@ -111,8 +111,10 @@ fn refusal(error: &rustls::Error) -> Option<String> {
 
 /// Whether the system refused a socket because too many files are open.
 fn is_own_limit(chain: &[&(dyn Error + 'static)]) -> bool {
-    let errors = chain.iter().filter_map(|error| error.downcast_ref());
-    errors.into_iter().any(open_files::is_too_many)
+    chain
+        .iter()
+        .filter_map(|error| error.downcast_ref())
+        .any(open_files::is_too_many)
 }
 
 /// Whether time ran out, ours or that of the system.
@@ -144,8 +146,10 @@ fn is_disconnect(chain: &[&(dyn Error + 'static)]) -> bool {
 }
 
 fn io_errors(chain: &[&(dyn Error + 'static)]) -> impl Iterator<Item = io::ErrorKind> {
-    let errors = chain.iter().filter_map(|error| error.downcast_ref());
-    errors.map(io::Error::kind)
+    chain
+        .iter()
+        .filter_map(|error| error.downcast_ref())
+        .map(io::Error::kind)
 }
 
 fn detail(chain: &[&(dyn Error + 'static)], options: &HostOptions) -> String {
@@ -174,8 +178,7 @@ fn detail(chain: &[&(dyn Error + 'static)], options: &HostOptions) -> String {
     if let Some(cause) = find::<rustls::Error>(chain).and_then(refusal) {
         return cause;
     }
-    let cause = chain.last().map(ToString::to_string);
-    let cause = cause.unwrap_or_default();
+    let cause = chain.last().map(ToString::to_string).unwrap_or_default();
     if cause == HEAD_TOO_LARGE {
         return format!(
             "the head of the response exceeds the limit of {MAX_HEADERS} headers or 300 kB"
@@ -197,11 +200,12 @@ fn chain<'a>(error: &'a (dyn Error + 'static)) -> Vec<&'a (dyn Error + 'static)>
     let mut chain = vec![error];
     let mut at = error;
     loop {
-        let wrapped = at
+        let Some(next) = at
             .downcast_ref::<io::Error>()
             .and_then(io::Error::get_ref)
-            .map(|inner| inner as &(dyn Error + 'static));
-        let Some(next) = wrapped.or_else(|| at.source()) else {
+            .map(|inner| inner as &(dyn Error + 'static))
+            .or_else(|| at.source())
+        else {
             return chain;
         };
         chain.push(next);

@@ -64,8 +64,7 @@ impl Fetcher {
         network: &NetworkOptions,
         lookup: Arc<dyn Lookup>,
     ) -> Result<Self, SetupError> {
-        let has_files = open_files::ensure_spare(SPARE_FILES);
-        has_files.map_err(SetupError::in_step(open_files::ADVICE))?;
+        open_files::ensure_spare(SPARE_FILES).map_err(SetupError::in_step(open_files::ADVICE))?;
         let runtime = Builder::new_current_thread()
             .enable_all()
             .max_blocking_threads(MAX_LOOKUPS)

@@ -97,8 +97,7 @@ impl RequestHeaders {
             headers.insert(header::PRAGMA, HeaderValue::from_static("no-cache"));
         }
         if next.is_same_origin {
-            let configured = self.configured.iter();
-            for (name, value) in configured.filter(|_| request.within.is_none()) {
+            for (name, value) in self.configured.iter().filter(|_| request.within.is_none()) {
                 headers.insert(name.clone(), value.clone());
             }
             let record_headers = record_headers(request, next.with_body)?;
@@ -135,16 +134,17 @@ impl RequestHeaders {
 /// The name of a header as it is sent: `user-agent` is `User-Agent`.
 fn title_case(name: &str) -> String {
     let mut is_first = true;
-    let letters = name.chars().map(|letter| {
-        let shown = if is_first {
-            letter.to_ascii_uppercase()
-        } else {
-            letter
-        };
-        is_first = letter == '-';
-        shown
-    });
-    letters.collect()
+    name.chars()
+        .map(|letter| {
+            let shown = if is_first {
+                letter.to_ascii_uppercase()
+            } else {
+                letter
+            };
+            is_first = letter == '-';
+            shown
+        })
+        .collect()
 }
 
 /// Makes a request conditional: the server answers 304 if the content has the known validators.
@@ -221,8 +221,8 @@ pub fn header_values(
     headers: &BTreeMap<String, HeaderSource>,
 ) -> Result<Vec<(String, String)>, (&'static str, String)> {
     let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
-    let values = configured(headers)?.into_iter();
-    Ok(values
+    Ok(configured(headers)?
+        .into_iter()
         .map(|(name, value)| (name.to_string(), text(&value)))
         .collect())
 }

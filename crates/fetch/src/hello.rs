@@ -177,8 +177,8 @@ impl Offer {
             let name = [vec![0], long(host.as_bytes())].concat();
             extensions.push((0, long(&name)));
         }
-        let extensions = extensions.into_iter();
         let extensions: Vec<u8> = extensions
+            .into_iter()
             .flat_map(|(kind, content)| [u16::to_be_bytes(kind).to_vec(), long(&content)].concat())
             .collect();
         body.extend(long(&extensions));

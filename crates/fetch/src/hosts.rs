@@ -36,8 +36,12 @@ impl Hosts {
         network: &NetworkOptions,
         lookup: Arc<dyn Lookup>,
     ) -> Result<Self, SetupError> {
-        let all = options.hosts.values().chain([&options.default_host]);
-        let interval = all.map(|host| host.host_interval).max();
+        let interval = options
+            .hosts
+            .values()
+            .chain([&options.default_host])
+            .map(|host| host.host_interval)
+            .max();
         let connectors = Connectors::new(network, lookup, interval.unwrap_or_default())?;
         let mut clients: HashMap<Duration, Arc<Clients>> = HashMap::new();
         let mut settings = |section: SettingSection, options: &HostOptions| {

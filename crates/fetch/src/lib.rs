@@ -86,7 +86,7 @@ pub use hasher::DigestHasher;
 pub use headers::{REDACTED, header_values};
 pub use options::{FetchOptions, HeaderSource, HostOptions, NetworkOptions, PromisedTargets};
 pub use policy::{AddressPolicy, ForbiddenAddress};
-pub use proxy::{InvalidMapping, Mapping, Proxy, ProxyAddress};
+pub use proxy::{Mapping, Proxy, ProxyAddress};
 pub use resolve::{Lookup, SystemLookup};
 pub use setting::{SettingError, SettingSection, SetupError};
 pub use stop::Stop;

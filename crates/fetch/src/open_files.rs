@@ -36,8 +36,9 @@ impl Capacity {
 
     /// A quarter of the files is left to all else: domain files, which get half of it, archives, lookups.
     fn of(concurrency: Option<usize>, files: usize) -> Self {
-        let connections = (files.saturating_sub(files / 4)).saturating_sub(SPARE);
-        let connections = connections.clamp(1, MAX_CONNECTIONS);
+        let connections = (files.saturating_sub(files / 4))
+            .saturating_sub(SPARE)
+            .clamp(1, MAX_CONNECTIONS);
         let default = connections * 3 / CONNECTIONS_OF_THREE_REQUESTS;
         let concurrency = concurrency.unwrap_or(default).max(1);
         Self {
@@ -96,8 +97,10 @@ pub(crate) fn is_too_many(error: &io::Error) -> bool {
 /// The limit is reached: [`is_too_many`] holds.
 pub(crate) fn ensure_spare(count: usize) -> io::Result<()> {
     // Sockets that send nothing: they need no file that exists everywhere.
-    let sockets = (0..count).map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)));
-    match sockets.collect::<io::Result<Vec<_>>>() {
+    match (0..count)
+        .map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)))
+        .collect::<io::Result<Vec<_>>>()
+    {
         Err(error) if is_too_many(&error) => Err(error),
         _ => Ok(()),
     }

@@ -92,18 +92,24 @@ impl FetchOptions {
 
     /// The environment variables that hold the values of request headers: these values are secrets.
     pub fn secret_variables(&self) -> impl Iterator<Item = &str> {
-        let all = self.hosts.values().chain([&self.default_host]);
-        let sources = all.flat_map(|host| host.headers.values());
-        sources.filter_map(|source| match source {
-            HeaderSource::Text(_) => None,
-            HeaderSource::Env(variable) => Some(variable.as_str()),
-        })
+        self.hosts
+            .values()
+            .chain([&self.default_host])
+            .flat_map(|host| host.headers.values())
+            .filter_map(|source| match source {
+                HeaderSource::Text(_) => None,
+                HeaderSource::Env(variable) => Some(variable.as_str()),
+            })
     }
 
     /// The greatest `max_body` of all hosts, in bytes.
     pub fn largest_body(&self) -> u64 {
-        let all = self.hosts.values().chain([&self.default_host]);
-        all.map(|host| host.max_body).max().unwrap_or_default()
+        self.hosts
+            .values()
+            .chain([&self.default_host])
+            .map(|host| host.max_body)
+            .max()
+            .unwrap_or_default()
     }
 }
 

@@ -18,7 +18,9 @@ use std::time::{Duration, Instant};
 use urldb_verdict::Refusal;
 
 use crate::aside::Place;
-use crate::second_pass::{Aside, Fate, LONGEST_INTERVAL, SecondPass, Step, Turn, TurnEnd};
+use crate::second_pass::{
+    Aside, LONGEST_INTERVAL, PassEnd, PassRequest, PassResult, SecondPass, Step,
+};
 use crate::stop::LONGEST_WAIT;
 
 /// The interval that the first doubling doubles, if the configured interval is shorter.
@@ -276,7 +278,7 @@ impl Pace {
 
     /// The next request of the second pass, if one may begin now. `is_idle` says that the host has no other
     /// jobs. The caller reports its end through [`Self::turn_ended`].
-    pub(crate) fn next_turn(&mut self, now: Instant, is_idle: bool) -> Option<Turn> {
+    pub(crate) fn next_turn(&mut self, now: Instant, is_idle: bool) -> Option<PassRequest> {
         let is_within = self.current().is_some();
         if !is_within {
             let may_begin = is_idle || (self.outage >= OUTAGE && !self.is_down);
@@ -315,25 +317,25 @@ impl Pace {
         let url = pass.current?;
         pass.is_under_way = true;
         if pass.step.is_for_url() {
-            return Some(Turn::Url(url.place));
+            return Some(PassRequest::Url(url.place));
         }
-        self.control.clone().map(Turn::Control)
+        self.control.clone().map(PassRequest::Control)
     }
 
     /// Notes the end of a request of the second pass. Returns the state of the URL that was set aside.
     /// `control` is the URL that was answered, if the request may be repeated.
     pub(crate) fn turn_ended(
         &mut self,
-        end: TurnEnd,
+        end: PassEnd,
         now: Instant,
         control: impl FnOnce() -> Option<Box<str>>,
-    ) -> Fate {
-        let is_answered = end == TurnEnd::Answered;
+    ) -> PassResult {
+        let is_answered = end == PassEnd::Answered;
         self.answers = self.answers.saturating_add(u32::from(is_answered));
-        let mut fate = Fate::Returned;
-        if let TurnEnd::Refused(refusal) = end {
+        let mut result = PassResult::Returned;
+        if let PassEnd::Refused(refusal) = end {
             self.slow_down(refusal, now);
-            fate = Fate::Own;
+            result = PassResult::Own;
         }
         let interval = self.interval;
         let pass = self.second_pass.as_mut();
@@ -341,30 +343,30 @@ impl Pace {
             self.host_is_down();
         }
         let Some(pass) = &mut self.second_pass else {
-            return fate;
+            return result;
         };
         pass.is_under_way = false;
         let Some(url) = pass.current else {
-            return fate;
+            return result;
         };
         match pass.step {
-            Step::Ask if fate == Fate::Own => pass.step = Step::FirstControl,
+            Step::Ask if result == PassResult::Own => pass.step = Step::FirstControl,
             Step::FirstControl => pass.step = Step::SecondControl(is_answered),
             Step::SecondControl(true) if is_answered => pass.step = Step::Test,
             Step::SecondControl(_) => {
                 pass.current = None;
                 self.aside.push_back(url);
             }
-            Step::Test if fate == Fate::Own => return self.test_failed(url),
+            Step::Test if result == PassResult::Own => return self.test_failed(url),
             Step::Ask | Step::Test | Step::LastAttempt => {
                 pass.current = None;
                 if is_answered && pass.step != Step::LastAttempt {
                     self.answered_again(control);
                 }
-                return fate;
+                return result;
             }
         }
-        Fate::Aside
+        PassResult::Aside
     }
 
     /// Goes on as with a host that has answered nothing.
@@ -395,21 +397,21 @@ impl Pace {
     }
 
     /// Notes a refusal of a URL, although the host answers its control.
-    fn test_failed(&mut self, mut url: Aside) -> Fate {
+    fn test_failed(&mut self, mut url: Aside) -> PassResult {
         url.tests += 1;
         let interval = self.interval;
         let Some(pass) = &mut self.second_pass else {
-            return Fate::Own;
+            return PassResult::Own;
         };
         pass.current = None;
         if url.tests < TESTS {
             self.aside.push_front(url);
-            return Fate::Aside;
+            return PassResult::Aside;
         }
         pass.own += 1;
         pass.pause = interval.max(pass.pause / 2);
         self.is_down = pass.own >= OWN_REFUSALS && !pass.has_answers;
-        Fate::Own
+        PassResult::Own
     }
 }
 

@@ -134,8 +134,7 @@ impl PendingJob {
     }
 
     fn last_failure(&self) -> Option<FailureKind> {
-        let failure = self.observations.last()?.failure.as_ref()?;
-        Some(failure.kind)
+        Some(self.observations.last()?.failure.as_ref()?.kind)
     }
 
     /// The decision about the job, which is final once the run has ended; `None` while a fetch waits for its

@@ -16,7 +16,10 @@ pub struct AddressPolicy {
 
 /// An address that the policy forbids.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{address} is {kind}; list it under `[network] allow` to permit it")]
+#[error(
+    "{address} is {kind}; `allow = [\"{address}/{}\"]` under [network] of urldb.toml permits it",
+    if address.is_ipv4() { 32 } else { 128 }
+)]
 pub struct ForbiddenAddress {
     /// The address.
     pub address: IpAddr,

@@ -1,9 +1,8 @@
 //! Settings of connections: a proxy, and other addresses for hosts (`--map`).
 
-use std::fmt;
 use std::str::FromStr;
 
-use url::Url;
+use url::{Host, Url};
 
 /// An HTTP proxy for all requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,8 +27,11 @@ impl ProxyAddress {
 
     /// The host of the proxy: a name or an address, without brackets.
     pub fn host(&self) -> &str {
-        let host = self.0.host_str().unwrap_or_default();
-        host.trim_start_matches('[').trim_end_matches(']')
+        self.0
+            .host_str()
+            .unwrap_or_default()
+            .trim_start_matches('[')
+            .trim_end_matches(']')
     }
 }
 
@@ -51,7 +53,7 @@ impl FromStr for ProxyAddress {
 /// Another address for a host. Requests keep the `Host` header and the SNI of the URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mapping {
-    /// The host of the URL, in lower case.
+    /// The host of the URL: a name in lower case or an address, without brackets and final dot.
     pub host: String,
     /// The port of the URL; `None` for any port.
     pub port: Option<u16>,
@@ -61,58 +63,81 @@ pub struct Mapping {
     pub to_port: Option<u16>,
 }
 
-/// The error for a text that is no mapping.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InvalidMapping;
+impl Mapping {
+    /// The mapping for requests to a URL. One with a port wins; among equals the first, so `--map` wins over urldb.toml.
+    pub fn of<'a>(mappings: &'a [Self], url: &Url) -> Option<&'a Self> {
+        let (host, port) = (host_name(url.host_str()?), url.port_or_known_default());
+        mappings
+            .iter()
+            .filter(|it| it.host == host)
+            .filter(|it| it.port.is_none() || it.port == port)
+            .min_by_key(|it| it.port.is_none())
+    }
 
-impl fmt::Display for InvalidMapping {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("write HOST[:PORT]=HOST[:PORT], such as example.org=127.0.0.1:8080")
+    /// The mapping as curl takes it behind `--connect-to`: `example.org::127.0.0.1:8080`.
+    pub fn connect_to(&self) -> String {
+        let [from, to] = [self.port, self.to_port]
+            .map(|port| port.map_or_else(String::new, |port| port.to_string()));
+        let to_host = bracketed(&self.to_host);
+        format!("{}:{from}:{to_host}:{to}", self.host)
     }
 }
 
-impl std::error::Error for InvalidMapping {}
+/// The error for a text that is no mapping.
+const NO_MAPPING: &str = "write HOST[:PORT]=HOST[:PORT], such as example.org=127.0.0.1:8080";
 
 impl FromStr for Mapping {
-    type Err = InvalidMapping;
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Self, InvalidMapping> {
-        let (from, to) = text.split_once('=').ok_or(InvalidMapping)?;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (from, to) = text.split_once('=').ok_or(NO_MAPPING)?;
         let (host, port) = authority(from)?;
         let (to_host, to_port) = authority(to)?;
         Ok(Self {
-            host: host.to_ascii_lowercase(),
+            host: host_name(host),
             port,
-            to_host: to_host.to_owned(),
+            to_host: host_name(to_host),
             to_port,
         })
     }
 }
 
 /// Host and port of `example.org`, `example.org:80`, `[::1]` or `[::1]:80`.
-fn authority(text: &str) -> Result<(&str, Option<u16>), InvalidMapping> {
-    let (host, port) = match text.strip_prefix('[') {
-        Some(rest) => {
-            let (host, after) = rest.split_once(']').ok_or(InvalidMapping)?;
-            (
-                host,
-                after
-                    .strip_prefix(':')
-                    .or(if after.is_empty() { None } else { Some("?") }),
-            )
-        }
-        None => text
-            .split_once(':')
-            .map_or((text, None), |(host, port)| (host, Some(port))),
+fn authority(text: &str) -> Result<(&str, Option<u16>), &'static str> {
+    let (host, after) = match text.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').ok_or(NO_MAPPING)?,
+        None => text.split_at(text.find(':').unwrap_or(text.len())),
     };
-    let port = port
-        .map(str::parse::<u16>)
-        .transpose()
-        .map_err(|_| InvalidMapping)?;
+    let number = |port: &str| port.strip_prefix(':')?.parse::<u16>().ok();
+    let port = match after {
+        "" => None,
+        _ => Some(number(after).ok_or(NO_MAPPING)?),
+    };
     if host.is_empty() || port == Some(0) {
-        Err(InvalidMapping)
+        Err(NO_MAPPING)
     } else {
         Ok((host, port))
+    }
+}
+
+/// The normalized host name for comparison with mappings: ASCII, lower case, without brackets and
+/// final dot.
+pub(crate) fn host_name(host: &str) -> String {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let bare = bare.strip_suffix('.').unwrap_or(bare);
+    match Host::parse(&bracketed(bare)) {
+        Ok(Host::Ipv6(address)) => address.to_string(),
+        Ok(host) => host.to_string(),
+        Err(_) => bare.to_ascii_lowercase(),
+    }
+}
+
+/// A host as URLs have it: an IPv6 address in brackets.
+pub(crate) fn bracketed(host: &str) -> String {
+    if host.contains(':') {
+        format!("[{host}]")
+    } else {
+        host.to_owned()
     }
 }
 
@@ -180,6 +205,25 @@ mod tests {
             "a=b:c:1",
         ] {
             assert_eq!(parsed(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_host_of_a_url_is_found_as_mappings_spell_it() {
+        for host in [
+            "A.Example.ORG",
+            "a.test.",
+            "m\u{fc}nchen.test",
+            "127.0.0.1",
+            "0x7f.1",
+            "[::1]",
+        ] {
+            let url = Url::parse(&format!("http://{host}:8080/")).unwrap();
+            assert_eq!(
+                host_name(url.host_str().unwrap()),
+                host_name(host),
+                "{host}"
+            );
         }
     }
 }

@@ -17,8 +17,11 @@ pub(crate) fn reported(status: StatusCode, headers: &HeaderMap) -> Option<Failur
     let text = |name: &str| headers.get(name)?.to_str().ok();
     let squid = text("x-squid-error").and_then(|text| text.split_ascii_whitespace().next());
     // The proxy that is closest to us adds the last member, in the last header.
-    let standard = headers.get_all("proxy-status").iter().next_back();
-    let standard = standard.and_then(|value| error_of(value.to_str().ok()?));
+    let standard = headers
+        .get_all("proxy-status")
+        .iter()
+        .next_back()
+        .and_then(|value| error_of(value.to_str().ok()?));
     let of_squid = squid.and_then(|name| Some((squid_kind(name)?, name)));
     let of_standard = standard.and_then(|name| Some((standard_kind(name)?, name)));
     let (kind, name) = of_squid.or(of_standard)?;
@@ -37,10 +40,12 @@ pub(crate) fn reported(status: StatusCode, headers: &HeaderMap) -> Option<Failur
 /// The parameter `error` of the last member of a list.
 fn error_of(list: &str) -> Option<&str> {
     let member = *outside_quotes(list, ',').last()?;
-    let parameters = outside_quotes(member, ';');
-    let parameters = parameters.iter().skip(1);
-    let mut errors = parameters.filter_map(|parameter| parameter.trim().strip_prefix("error="));
-    let error = errors.next_back()?.trim_end();
+    let error = outside_quotes(member, ';')
+        .iter()
+        .skip(1)
+        .filter_map(|parameter| parameter.trim().strip_prefix("error="))
+        .next_back()?
+        .trim_end();
     let is_token = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
     (error.len() <= LONGEST && error.chars().all(is_token)).then_some(error)
 }

@@ -235,8 +235,11 @@ impl<T> Queue<T> {
     pub(crate) fn next_start(&self) -> Option<Instant> {
         let paused = self.paused.peek().map(|Reverse((until, _))| *until);
         let delayed = self.delayed_starts.peek().map(|Reverse((start, _))| *start);
-        let closing = self.closing.front().map(|(at, _)| *at);
-        let closing = closing.filter(|_| self.is_out_of_connections());
+        let closing = self
+            .closing
+            .front()
+            .map(|(at, _)| *at)
+            .filter(|_| self.is_out_of_connections());
         paused.into_iter().chain(delayed).chain(closing).min()
     }
 

@@ -130,8 +130,11 @@ impl Visited {
 
 /// The distinct `Location` values of a response.
 pub(crate) fn locations(headers: &HeaderMap) -> Vec<&[u8]> {
-    let all = headers.get_all(header::LOCATION).iter();
-    let mut locations: Vec<&[u8]> = all.map(HeaderValue::as_bytes).collect();
+    let mut locations: Vec<&[u8]> = headers
+        .get_all(header::LOCATION)
+        .iter()
+        .map(HeaderValue::as_bytes)
+        .collect();
     locations.dedup();
     locations
 }

@@ -37,8 +37,11 @@ impl Response {
 
     /// The connection that the response came over.
     pub(crate) fn connection(&self) -> Arc<ConnectionFacts> {
-        let facts = self.0.extensions().get::<Arc<ConnectionFacts>>();
-        facts.map(Arc::clone).unwrap_or_default()
+        self.0
+            .extensions()
+            .get::<Arc<ConnectionFacts>>()
+            .map(Arc::clone)
+            .unwrap_or_default()
     }
 
     /// The reason phrase that the server sent; the library keeps an unusual phrase only.
@@ -46,8 +49,10 @@ impl Response {
         if let Some(phrase) = self.0.extensions().get::<ReasonPhrase>() {
             return String::from_utf8_lossy(phrase.as_bytes()).into_owned();
         }
-        let standard = self.status().canonical_reason();
-        standard.unwrap_or_default().to_owned()
+        self.status()
+            .canonical_reason()
+            .unwrap_or_default()
+            .to_owned()
     }
 
     /// The length of the body, if the head says it.

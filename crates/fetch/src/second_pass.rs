@@ -24,7 +24,7 @@ pub(crate) struct Aside {
 
 /// A request of the second pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum PassRequest {
     /// To a URL that was set aside.
     Url(Place),
     /// To this URL, which the host has answered before.
@@ -33,7 +33,7 @@ pub(crate) enum Turn {
 
 /// The end of a request of the second pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TurnEnd {
+pub(crate) enum PassEnd {
     Answered,
     Refused(Refusal),
     /// The host has neither answered nor refused the request.
@@ -42,7 +42,7 @@ pub(crate) enum TurnEnd {
 
 /// The state of a URL that was set aside after a request of the second pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum PassResult {
     /// The host has not refused the request, so the URL is set aside no more.
     Returned,
     /// The URL is still set aside.
@@ -95,8 +95,8 @@ impl SecondPass {
 
     /// Notes the end of a request: a refused control makes the pause longer, and one refused for the pace at least
     /// `interval`. Returns whether the host is down.
-    pub(crate) fn request_ended(&mut self, end: TurnEnd, interval: Duration) -> bool {
-        let TurnEnd::Refused(refusal) = end else {
+    pub(crate) fn request_ended(&mut self, end: PassEnd, interval: Duration) -> bool {
+        let PassEnd::Refused(refusal) = end else {
             self.refused_controls = 0;
             return false;
         };

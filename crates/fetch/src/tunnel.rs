@@ -22,9 +22,10 @@ pub(crate) async fn open(
 ) -> Result<(), Failure> {
     let host = server.host().unwrap_or_default();
     let port = server.port_u16().unwrap_or(443);
-    let authorization = authorization.and_then(|it| it.to_str().ok());
-    let authorization = authorization.map(|it| format!("Proxy-Authorization: {it}\r\n"));
-    let authorization = authorization.unwrap_or_default();
+    let authorization = authorization
+        .and_then(|it| it.to_str().ok())
+        .map(|it| format!("Proxy-Authorization: {it}\r\n"))
+        .unwrap_or_default();
     let request =
         format!("CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n{authorization}\r\n");
     let lost = |error: io::Error| refused(&error.to_string());
@@ -83,12 +84,15 @@ async fn read_head(proxy: &mut TcpStream) -> io::Result<Vec<u8>> {
 /// The length of a head that ends with an empty line; its first bytes until `known` have none. Lines may end with LF alone
 /// (RFC 9112, 2.2).
 fn end_of_head(head: &[u8], known: usize) -> Option<usize> {
-    let ends = (known..head.len()).filter(|&at| head[at] == b'\n');
-    let mut ends = ends.filter(|&at| {
-        let line = head[..at].strip_suffix(b"\r").unwrap_or(&head[..at]);
-        line.ends_with(b"\n")
-    });
-    Some(ends.next()? + 1)
+    (known..head.len())
+        .filter(|&at| head[at] == b'\n')
+        .find(|&at| {
+            head[..at]
+                .strip_suffix(b"\r")
+                .unwrap_or(&head[..at])
+                .ends_with(b"\n")
+        })
+        .map(|at| at + 1)
 }
 
 /// The status of an answer, and its text: `403 Forbidden`.
@@ -101,11 +105,12 @@ fn status_of(head: &str) -> Option<(StatusCode, &str)> {
 }
 
 fn headers_of(head: &str) -> HeaderMap {
-    let lines = head.lines().skip(1);
-    let headers = lines.filter_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        let name: HeaderName = name.parse().ok()?;
-        Some((name, HeaderValue::from_str(value.trim()).ok()?))
-    });
-    headers.collect()
+    head.lines()
+        .skip(1)
+        .filter_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            let name: HeaderName = name.parse().ok()?;
+            Some((name, HeaderValue::from_str(value.trim()).ok()?))
+        })
+        .collect()
 }

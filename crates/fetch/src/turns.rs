@@ -7,7 +7,7 @@ use urldb_verdict::Observation;
 use crate::aside::{Place, SetAsideJobs};
 use crate::pending::{HostTurn, PendingJob, control_job};
 use crate::queue::HostId;
-use crate::second_pass::{Aside, Fate, Turn};
+use crate::second_pass::{Aside, PassRequest, PassResult};
 
 /// The jobs that were set aside at all hosts.
 #[derive(Debug, Default)]
@@ -43,17 +43,19 @@ impl Turns {
     }
 
     /// The job of the next request of the second pass of `host`; `None` if the temporary file is damaged.
-    pub(crate) fn begin(&mut self, host: HostId, turn: Turn) -> Option<Box<PendingJob>> {
+    pub(crate) fn begin(&mut self, host: HostId, turn: PassRequest) -> Option<Box<PendingJob>> {
         let (job, place, refusals) = match turn {
-            Turn::Control(url) => (control_job(&url)?, None, vec![]),
-            Turn::Url(place) => {
+            PassRequest::Control(url) => (control_job(&url)?, None, vec![]),
+            PassRequest::Url(place) => {
                 let Ok((job, refused)) = self.jobs.read(place) else {
                     self.jobs.remove();
                     return None;
                 };
-                let last = self.refusals.remove(&host);
-                let refusals = last.filter(|(of, _)| *of == place);
-                let refusals = refusals.map_or_else(|| vec![refused], |(_, all)| all);
+                let refusals = self
+                    .refusals
+                    .remove(&host)
+                    .filter(|(of, _)| *of == place)
+                    .map_or_else(|| vec![refused], |(_, all)| all);
                 (job, Some(place), refusals)
             }
         };
@@ -65,16 +67,16 @@ impl Turns {
         &mut self,
         turn: HostTurn,
         mut job: Box<PendingJob>,
-        fate: Fate,
+        result: PassResult,
     ) -> Option<TurnedJob> {
         let place = turn.place?;
-        if fate == Fate::Aside {
+        if result == PassResult::Aside {
             job.drop_bodies();
             self.refusals.insert(turn.host, (place, job.observations));
             return None;
         }
         self.jobs.remove();
-        if fate == Fate::Own {
+        if result == PassResult::Own {
             return Some(TurnedJob::Refused(job));
         }
         job.forget_refusals();

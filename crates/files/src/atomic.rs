@@ -34,8 +34,10 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// As [`write_atomically`].
 pub fn replace_unsynced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let (temporary, target) = written(path, |file| file.write_all(bytes))?;
-    let persisted = temporary.into_temp_path().persist(target);
-    persisted.map_err(|error| error.error)
+    temporary
+        .into_temp_path()
+        .persist(target)
+        .map_err(|error| error.error)
 }
 
 /// Writes to `path` like [`write_atomically`], with content that `write` produces piece by piece. Meanwhile the file has
@@ -73,8 +75,9 @@ pub fn write_new_atomically_with<E: From<io::Error>>(
         return Ok(publish_new(file, path)?);
     }
     let PendingWrite { temporary, target } = PendingWrite::with(path, write)?;
-    let persisted = temporary.persist_noclobber(&target);
-    persisted.map_err(|error| error.error)?;
+    temporary
+        .persist_noclobber(&target)
+        .map_err(|error| error.error)?;
     Ok(sync_directory(directory_of(&target))?)
 }
 
@@ -120,8 +123,9 @@ impl PendingWrite {
     /// # Errors
     /// If the rename or the fsync of the directory fails.
     pub fn commit(self) -> io::Result<()> {
-        let persisted = self.temporary.persist(&self.target);
-        persisted.map_err(|error| error.error)?;
+        self.temporary
+            .persist(&self.target)
+            .map_err(|error| error.error)?;
         sync_directory(directory_of(&self.target))
     }
 }
@@ -181,8 +185,7 @@ fn publish(file: File, target: &Path, permissions: Option<Permissions>) -> io::R
     if permissions.is_none() && link(&file, target).is_ok() {
         return sync_directory(directory);
     }
-    let mut builder = tempfile::Builder::new();
-    let linked = builder
+    let linked = tempfile::Builder::new()
         .prefix(PREFIX)
         .make_in(directory, |path| link(&file, path));
     let persisted = match linked {
@@ -197,9 +200,9 @@ fn publish(file: File, target: &Path, permissions: Option<Permissions>) -> io::R
 fn publish_new(file: File, target: &Path) -> io::Result<()> {
     match link_synced(&file, target) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            let copy = copy_of(file, None, directory_of(target))?;
-            let persisted = copy.persist_noclobber(target);
-            persisted.map_err(|error| error.error)?;
+            copy_of(file, None, directory_of(target))?
+                .persist_noclobber(target)
+                .map_err(|error| error.error)?;
             sync_directory(directory_of(target))
         }
         linked => linked,
@@ -309,8 +312,10 @@ pub fn remove_old_stray_files(directory: &Path, age: Duration) -> io::Result<()>
         let path = entry.path();
         let known = entry.metadata().ok().filter(|_| is_temporary(&path));
         let Some(known) = known else { continue };
-        let changed = known.modified().ok();
-        let unused = changed.and_then(|at| SystemTime::now().duration_since(at).ok());
+        let unused = known
+            .modified()
+            .ok()
+            .and_then(|at| SystemTime::now().duration_since(at).ok());
         if unused.is_some_and(|unused| unused >= age) {
             let _ = if known.is_dir() {
                 fs::remove_dir_all(&path)
@@ -324,8 +329,10 @@ pub fn remove_old_stray_files(directory: &Path, age: Duration) -> io::Result<()>
 
 /// Whether a file has the name of a temporary file of this crate.
 pub fn is_temporary(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default();
-    name.to_string_lossy().starts_with(PREFIX)
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .starts_with(PREFIX)
 }
 
 /// The error for a file that cannot be created in `directory`, without the name of the temporary
@@ -427,13 +434,14 @@ pub fn sync_directory(directory: &Path) -> io::Result<()> {
 fn is_refusal(error: &io::Error) -> bool {
     const EBADF: i32 = 9;
     const ENOTTY: i32 = 25;
-    let kinds = [
+    [
         io::ErrorKind::InvalidInput,
         io::ErrorKind::Unsupported,
         io::ErrorKind::PermissionDenied,
         io::ErrorKind::IsADirectory,
-    ];
-    kinds.contains(&error.kind()) || matches!(error.raw_os_error(), Some(EBADF | ENOTTY))
+    ]
+    .contains(&error.kind())
+        || matches!(error.raw_os_error(), Some(EBADF | ENOTTY))
 }
 
 /// Does nothing: other systems cannot open a directory as a file.

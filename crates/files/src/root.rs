@@ -156,9 +156,10 @@ impl Root {
 
     /// Removes the folder, and those above it, `levels` in all, until one is not empty or cannot be removed.
     pub fn remove_empty(&self, levels: usize) {
-        let folders = self.folder.ancestors().take(levels);
-        let mut folders = folders.filter(|folder| folder.starts_with(&self.boundary));
-        folders
+        self.folder
+            .ancestors()
+            .take(levels)
+            .filter(|folder| folder.starts_with(&self.boundary))
             .all(|folder| self.check_path(folder, true).is_ok() && fs::remove_dir(folder).is_ok());
     }
 
@@ -210,8 +211,9 @@ impl Root {
             name: self.name,
             refusal,
         };
-        let below = path.strip_prefix(&self.boundary);
-        let below = below.map_err(|_| outside(path, Refusal::Path))?;
+        let below = path
+            .strip_prefix(&self.boundary)
+            .map_err(|_| outside(path, Refusal::Path))?;
         let mut part = self.boundary.clone();
         for name in below.components() {
             if name == Component::ParentDir {
@@ -232,8 +234,7 @@ impl Root {
         }
         match (&self.access, fs::canonicalize(path)) {
             (Access::Only(files, wanted), Ok(real)) if !is_folder && !files.contains(&real) => {
-                let boundary = fs::canonicalize(or_current(&self.boundary));
-                let below = boundary
+                let below = fs::canonicalize(or_current(&self.boundary))
                     .ok()
                     .and_then(|it| real.strip_prefix(it).ok().map(PathBuf::from));
                 Err(outside(path, Refusal::Other(below.unwrap_or(real), wanted)))
@@ -244,8 +245,9 @@ impl Root {
 
     fn leads_inside(&self, link: &Path) -> bool {
         let boundary = fs::canonicalize(or_current(&self.boundary));
-        let real = boundary.and_then(|boundary| Ok((boundary, fs::canonicalize(link)?)));
-        real.is_ok_and(|(boundary, target)| target.starts_with(boundary))
+        boundary
+            .and_then(|boundary| Ok((boundary, fs::canonicalize(link)?)))
+            .is_ok_and(|(boundary, target)| target.starts_with(boundary))
     }
 }
 
@@ -470,8 +472,7 @@ impl RootFile {
 
     /// The path, if no link leads it out of the boundary.
     fn inside(&self) -> io::Result<PathBuf> {
-        let mut parts = self.name.components();
-        if parts.next().is_none() {
+        if self.name.components().next().is_none() {
             return Err(io::ErrorKind::InvalidFilename.into());
         }
         let path = self.path();

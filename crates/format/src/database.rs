@@ -98,8 +98,8 @@ impl Database {
         &self,
         wants: impl Fn(&str) -> bool,
     ) -> impl Iterator<Item = Result<ParsedFile, Error>> {
-        let files = self.files.iter();
-        files
+        self.files
+            .iter()
             .filter(move |path| wants(&host_of(path)))
             .map(DomainFile::read)
     }

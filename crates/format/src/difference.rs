@@ -146,19 +146,20 @@ fn key_changes(
     is_promise: impl Fn(&KeyChange) -> bool,
 ) -> Vec<KeyChange> {
     let keys: BTreeSet<&str> = before.iter().chain(after.iter()).map(|it| it.0).collect();
-    let changes = keys.into_iter().filter_map(|key| {
-        let (before, after) = (before.get(key), after.get(key));
-        let is_same = before == after || before.map(text) == after.map(text);
-        let mut change = KeyChange {
-            key: key.to_owned(),
-            before: before.cloned(),
-            after: after.cloned(),
-            is_promise: false,
-        };
-        change.is_promise = is_promise(&change);
-        (!is_same).then_some(change)
-    });
-    changes.collect()
+    keys.into_iter()
+        .filter_map(|key| {
+            let (before, after) = (before.get(key), after.get(key));
+            let is_same = before == after || before.map(text) == after.map(text);
+            let mut change = KeyChange {
+                key: key.to_owned(),
+                before: before.cloned(),
+                after: after.cloned(),
+                is_promise: false,
+            };
+            change.is_promise = is_promise(&change);
+            (!is_same).then_some(change)
+        })
+        .collect()
 }
 
 /// Whether the change of a record's key changes the promise.
@@ -170,6 +171,7 @@ fn is_of_promise(change: &KeyChange) -> bool {
         Some(Value::List(items)) => items.iter().any(|item| item.as_text() == Some(category)),
         _ => false,
     };
-    let mut categories = keys::CATEGORIES.iter();
-    categories.any(|category| has(&change.before, category) != has(&change.after, category))
+    keys::CATEGORIES
+        .iter()
+        .any(|category| has(&change.before, category) != has(&change.after, category))
 }

@@ -204,6 +204,8 @@ impl HeadRef<'_> {
 
 /// The canonical form of the comments at the end of a file: one line each, without blank lines.
 pub(crate) fn canonical_comments(footer: &str) -> String {
-    let comments = comments(footer).into_iter();
-    comments.flat_map(|comment| [comment, "\n"]).collect()
+    comments(footer)
+        .into_iter()
+        .flat_map(|comment| [comment, "\n"])
+        .collect()
 }

@@ -236,8 +236,9 @@ impl DomainFile {
     /// The first of [`Self::blocking_findings`] in the metadata document with this layout.
     pub(crate) fn blocking_in(&self, head: &Layout) -> Option<&Finding> {
         let lines = head.start..head.start + head.line_count();
-        let mut blocking = self.blocking.iter();
-        blocking.find(|finding| lines.contains(&finding.line))
+        self.blocking
+            .iter()
+            .find(|finding| lines.contains(&finding.line))
     }
 
     /// The records, in the order of the file.
@@ -280,11 +281,12 @@ impl DomainFile {
     /// # Errors
     /// [`Error::Write`] if the file cannot be replaced, or as [`Self::write_to`].
     pub fn write(&self) -> Result<(), Error> {
-        let written = in_database(&self.path).replace_with(|out| self.write_to(out));
-        written.map_err(|source| Error::Write {
-            path: self.path.clone(),
-            source,
-        })
+        in_database(&self.path)
+            .replace_with(|out| self.write_to(out))
+            .map_err(|source| Error::Write {
+                path: self.path.clone(),
+                source,
+            })
     }
 
     /// Writes the file with all edits, also what was not read.
@@ -315,10 +317,11 @@ impl DomainFile {
     /// # Errors
     /// [`Error::Write`] if the file cannot be replaced.
     pub fn write_text(&self, text: &str) -> Result<(), Error> {
-        let written = in_database(&self.path).replace(text.as_bytes());
-        written.map_err(|source| Error::Write {
-            path: self.path.clone(),
-            source,
-        })
+        in_database(&self.path)
+            .replace(text.as_bytes())
+            .map_err(|source| Error::Write {
+                path: self.path.clone(),
+                source,
+            })
     }
 }

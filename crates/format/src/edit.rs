@@ -76,11 +76,13 @@ impl DomainFile {
         &mut self,
         records: impl IntoIterator<Item: Into<Box<Record>>>,
     ) -> Result<(), Error> {
-        let keyed = records.into_iter().map(|record| {
-            let record = record.into();
-            (self.metadata.exact_identity_of(&record), record)
-        });
-        let mut wanted: BTreeMap<RecordIdentity, Box<Record>> = keyed.collect();
+        let mut wanted: BTreeMap<RecordIdentity, Box<Record>> = records
+            .into_iter()
+            .map(|record| {
+                let record = record.into();
+                (self.metadata.exact_identity_of(&record), record)
+            })
+            .collect();
         let changed: HashMap<RecordIdentity, Box<Record>> = self.take_known(&mut wanted)?;
         let mut new = wanted.into_iter().peekable();
         let size = self.segments.len() + new.len();

@@ -51,8 +51,11 @@ impl RecordEntry {
 
     /// The line of a key, from 1, if the record has it.
     pub fn key_line(&self, key: &str) -> Option<usize> {
-        let has_key = self.layout.keys.iter().any(|(name, _)| name == key);
-        has_key.then(|| self.layout.line_of(key))
+        self.layout
+            .keys
+            .iter()
+            .any(|(name, _)| name == key)
+            .then(|| self.layout.line_of(key))
     }
 
     /// The keys in the order of the file, each with its line, from 1.

@@ -150,8 +150,9 @@ impl<'a> Lexer<'a> {
             b'&' | b'*' | b'!' => self.read_anchor_or_tag(bytes, at),
             b'|' | b'>' => {
                 // A comment may follow the header.
-                let header = bytes[at..].iter();
-                let header = header.take_while(|byte| !matches!(byte, b' ' | b'\t' | b'#'));
+                let header = bytes[at..]
+                    .iter()
+                    .take_while(|byte| !matches!(byte, b' ' | b'\t' | b'#'));
                 let digit = header.clone().find(|byte| byte.is_ascii_digit());
                 let least = self.parent.map_or(1, |parent| parent + 1);
                 self.state = LexerState::Block {
@@ -174,10 +175,10 @@ impl<'a> Lexer<'a> {
     fn start_plain(&mut self, bytes: &[u8], at: usize) -> usize {
         self.state = LexerState::Plain;
         let end = self.read_plain(bytes, at);
-        let after = bytes[end..]
+        let is_alone = bytes[end..]
             .iter()
-            .find(|byte| !matches!(byte, b' ' | b'\t'));
-        let is_alone = after.is_none_or(|byte| b":,]}#".contains(byte));
+            .find(|byte| !matches!(byte, b' ' | b'\t'))
+            .is_none_or(|byte| b":,]}#".contains(byte));
         if &bytes[at..end] == b"<<" && is_alone {
             self.result.anchor_or_tag.get_or_insert((self.line, at + 1));
         }

@@ -75,9 +75,9 @@ pub(crate) fn check(bytes: &[u8], lines_before: usize) -> Result<(), TooLarge> {
     if bytes.len() <= LONGEST_LINE {
         return Ok(());
     }
-    let checked =
-        check_lines(bytes).and_then(|documents| check_records(documents.saturating_sub(1)));
-    checked.map_err(|too_large| too_large.after(lines_before))
+    check_lines(bytes)
+        .and_then(|documents| check_records(documents.saturating_sub(1)))
+        .map_err(|too_large| too_large.after(lines_before))
 }
 
 /// Checks each line and each document. Returns the number of documents.

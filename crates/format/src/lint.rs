@@ -282,10 +282,7 @@ fn expired_mute(entry: &RecordEntry, today: Date) -> Option<Finding> {
 
 /// Checks that the file is named after a host, or holds URIs.
 fn check_file_name(path: &Path) -> Option<Finding> {
-    let name = path
-        .file_name()
-        .map(|name| name.to_string_lossy())
-        .unwrap_or_default();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
     let host = host_of(path);
     let finding = |message| Finding::new(Code::BadFileName, 1, message);
     if !name.ends_with(".yaml") {
@@ -301,14 +298,10 @@ fn check_file_name(path: &Path) -> Option<Finding> {
         None
     } else if let Err(bad) = check_host(&host) {
         let message = format!("the host in the file name, `{host}`, {}", bad.problem);
-        let help = bad
-            .suggestion
-            .map(|name| format!("name the file {name}.yaml"));
-        let finding = finding(message);
-        Some(match help {
-            Some(help) => finding.with_help(help),
-            None => finding,
-        })
+        let mut finding = finding(message);
+        let suggestion = bad.suggestion;
+        finding.help = suggestion.map(|name| format!("name the file {name}.yaml"));
+        Some(finding)
     } else {
         None
     }
@@ -316,8 +309,11 @@ fn check_file_name(path: &Path) -> Option<Finding> {
 
 /// The finding for a file of the database if its name ends in `.yml`: [`is_misnamed`].
 pub fn lint_misnamed(path: &Path) -> Vec<Finding> {
-    let finding = is_misnamed(path).then(|| check_file_name(path));
-    finding.flatten().into_iter().collect()
+    is_misnamed(path)
+        .then(|| check_file_name(path))
+        .flatten()
+        .into_iter()
+        .collect()
 }
 
 /// Message and help about the comments at the end of the file, or about its last line.
@@ -356,9 +352,7 @@ fn lint_cnames(host: &str, metadata: &Metadata, head: &Layout, findings: &mut Ve
         let line = list_line + if has_own_line { 1 + index } else { 0 };
         let message = format!("the cname `{name}` {problem}");
         let mut finding = Finding::new(Code::BadCname, line, message);
-        if let Some(help) = help {
-            finding = finding.with_help(help);
-        }
+        finding.help = help;
         findings.push(finding);
     }
 }
@@ -478,8 +472,10 @@ fn is_sorted(value: &Value) -> bool {
 
 /// The finding for the first name in `vary` that no record can be told apart by.
 fn bad_vary(metadata: &Metadata, head: &Layout) -> Option<Finding> {
-    let mut names = metadata.vary.iter();
-    let name = names.find(|name| !is_lower_case_token(name) || is_set_by_urldb(name))?;
+    let name = metadata
+        .vary
+        .iter()
+        .find(|name| !is_lower_case_token(name) || is_set_by_urldb(name))?;
     let value = Value::from(name.as_str());
     let line = head.line_of("vary");
     if !is_lower_case_token(name) {

@@ -65,8 +65,11 @@ impl Metadata {
     /// The schemes over which runs check the records of the domain that have none of their own.
     pub fn schemes(&self) -> Vec<Scheme> {
         let https = (self.https || !self.http).then_some(Scheme::Https);
-        let http = self.http.then_some(Scheme::Http);
-        http.into_iter().chain(https).collect()
+        self.http
+            .then_some(Scheme::Http)
+            .into_iter()
+            .chain(https)
+            .collect()
     }
 
     /// The scheme for a URL that represents all schemes of the domain: http if it is checked.
@@ -98,16 +101,18 @@ impl Metadata {
 
     /// The scheme for a URL that represents all schemes of a record: http if it is checked.
     pub fn scheme_of(&self, record: &Record) -> Scheme {
-        let schemes = self.schemes_of(record);
-        schemes.first().copied().unwrap_or_else(|| self.scheme())
+        self.schemes_of(record)
+            .first()
+            .copied()
+            .unwrap_or_else(|| self.scheme())
     }
 
     /// Lets runs check a record over these schemes. Its `schemes` are left out where they are those of the domain.
     pub fn set_schemes(&self, record: &mut Record, schemes: &[Scheme]) {
-        let wanted = SCHEMES
+        let wanted: Vec<Scheme> = SCHEMES
             .into_iter()
-            .filter(|scheme| schemes.contains(scheme));
-        let wanted: Vec<Scheme> = wanted.collect();
+            .filter(|scheme| schemes.contains(scheme))
+            .collect();
         record.schemes = vec![];
         if wanted != self.schemes() {
             record.schemes = wanted.iter().map(|it| it.as_str().to_owned()).collect();

@@ -19,10 +19,10 @@ impl RecordSet {
         }
         // Many hosts have a record of their root without a promise: it says nothing of a move.
         let is_bare_root = |record: &&Record| record.path == "/" && record.to_mapping().len() == 1;
-        let records = file.records().map(RecordEntry::record);
-        let records = records.filter(|record| !is_bare_root(record));
         Self(
-            records
+            file.records()
+                .map(RecordEntry::record)
+                .filter(|record| !is_bare_root(record))
                 .map(|record| hash_of(&format!("{:?}", record.to_mapping())))
                 .collect(),
         )
@@ -30,8 +30,13 @@ impl RecordSet {
 
     /// Records of which only the identities are known.
     pub fn of_identities(identities: impl IntoIterator<Item = RecordIdentity>) -> Self {
-        let identities = identities.into_iter().filter(|it| it.path != "/");
-        Self(identities.map(|it| hash_of(&it)).collect())
+        Self(
+            identities
+                .into_iter()
+                .filter(|it| it.path != "/")
+                .map(|it| hash_of(&it))
+                .collect(),
+        )
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use urldb_canon::{host_of, is_port};
+
 /// The name, without `.yaml`, of the domain file of held URIs: those that no file of a host can hold. Each `_path` in
 /// it is a whole URI, and no run requests one.
 pub const HELD_URIS: &str = "+uris";
@@ -44,7 +46,7 @@ pub(crate) struct HostNameError {
     pub(crate) suggestion: Option<String>,
 }
 
-/// Checks that `name` is a host name in lower-case ASCII: no port, no final dot, valid labels.
+/// Checks that `name` is a host name in lower-case ASCII, perhaps with `+` and a port: no final dot, valid labels.
 pub(crate) fn check_host(name: &str) -> Result<(), HostNameError> {
     let Some(problem) = problem(name) else {
         return Ok(());
@@ -59,21 +61,22 @@ fn problem(name: &str) -> Option<&'static str> {
     let bad_label = |label: &str| {
         label.is_empty() || label.len() > 63 || label.starts_with('-') || label.ends_with('-')
     };
-    let allowed = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_' | '.');
-    if name.is_empty() {
+    let allowed = |char: char| {
+        char.is_ascii_lowercase() || char.is_ascii_digit() || matches!(char, '-' | '_' | '.')
+    };
+    let host = host_of(name);
+    if host.is_empty() {
         Some("is empty")
-    } else if !name.is_ascii() {
+    } else if !host.is_ascii() {
         Some("is not in ASCII; international names are written in punycode")
-    } else if name.contains(':') {
-        Some("has a port; a domain file is for the default ports")
-    } else if name.ends_with('.') {
-        Some("ends in a dot")
-    } else if name.contains(|char: char| char.is_ascii_uppercase()) {
-        Some("has upper-case letters")
-    } else if name.contains(|char| !allowed(char)) {
-        Some("has characters that no host name has")
-    } else if name.len() > 253 || name.split('.').any(bad_label) {
+    } else if host.contains(':') {
+        Some("has a port after a colon; a domain file has it after `+`")
+    } else if host.contains(|char| !allowed(char)) {
+        Some("has characters other than lower-case letters, digits, `-`, `_` and `.`")
+    } else if host.len() > 253 || host.split('.').any(bad_label) {
         Some("has a part that is empty, too long, or starts or ends with `-`")
+    } else if name.split_once('+').is_some_and(|(_, port)| !is_port(port)) {
+        Some("has a port that is no number from 1 to 65535, or that is 80 or 443")
     } else {
         None
     }
@@ -81,8 +84,11 @@ fn problem(name: &str) -> Option<&'static str> {
 
 /// The valid name that is closest to this one.
 fn suggestion(name: &str) -> Option<String> {
-    let without_port = name.split_once(':').map_or(name, |(host, _)| host);
-    let ascii = idna::domain_to_ascii(without_port.trim_end_matches('.')).ok()?;
-    let ascii = ascii.to_ascii_lowercase();
-    (problem(&ascii).is_none()).then_some(ascii)
+    let (host, port) = name.split_once([':', '+']).unwrap_or((name, ""));
+    let mut ascii = idna::domain_to_ascii(host.trim_end_matches('.')).ok()?;
+    ascii.make_ascii_lowercase();
+    if is_port(port) {
+        ascii = [&ascii, "+", port].concat();
+    }
+    problem(&ascii).is_none().then_some(ascii)
 }

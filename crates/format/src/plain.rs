@@ -148,8 +148,9 @@ impl<'a> PlainRecord<'a> {
     pub(crate) fn to_entry(self, start: usize) -> RecordEntry {
         let text = |key: usize| (!self.values[key].is_empty()).then(|| self.values[key].to_owned());
         let texts = |key: usize| items(self.values[key]).map(str::to_owned).collect();
-        let further = FURTHER_DIGESTS.into_iter();
-        let further = further.filter_map(|(key, algorithm)| Some((algorithm, text(key)?)));
+        let further = FURTHER_DIGESTS
+            .into_iter()
+            .filter_map(|(key, algorithm)| Some((algorithm, text(key)?)));
         let record = Record {
             path: self.path().to_owned(),
             categories: texts(CATEGORIES),
@@ -281,8 +282,7 @@ fn is_plain_path(path: &str) -> bool {
     let [b'/', others @ ..] = bytes else {
         return false;
     };
-    let mut pairs = bytes.iter().zip(others);
-    let is_plain = pairs.all(|(before, byte)| {
+    let is_plain = bytes.iter().zip(others).all(|(before, byte)| {
         // A segment that begins with a dot may be a dot segment.
         IS_PLAIN_IN_PATH[usize::from(*byte)] && (*byte != b'.' || *before != b'/')
     });

@@ -140,8 +140,7 @@ impl Record {
     /// The promised SHA-256; `None` if there is none, or if it is not 64 hexadecimal digits.
     pub fn sha256(&self) -> Option<[u8; 32]> {
         let digits = self.content_sha256.as_ref()?.as_bytes();
-        let digest = HEXLOWER_PERMISSIVE.decode(digits).ok()?;
-        digest.try_into().ok()
+        HEXLOWER_PERMISSIVE.decode(digits).ok()?.try_into().ok()
     }
 
     /// The date of `mute-until`; `None` if there is none, or if it is no date such as `2026-12-24`.
@@ -188,10 +187,10 @@ impl Record {
         if vary.is_empty() || self.request_headers.is_empty() {
             return None;
         }
-        let headers = self.request_headers.iter();
-        let headers =
-            headers.filter(|(name, _)| vary.iter().any(|it| it.eq_ignore_ascii_case(name)));
-        let mut lines: Vec<String> = headers
+        let mut lines: Vec<String> = self
+            .request_headers
+            .iter()
+            .filter(|(name, _)| vary.iter().any(|it| it.eq_ignore_ascii_case(name)))
             .filter_map(|(name, value)| {
                 Some(format!(
                     "{}: {}",
@@ -218,8 +217,10 @@ impl Record {
     /// The media type of the request body: `request-content-type`, else the header field.
     fn content_type_of_request(&self) -> Option<&str> {
         self.request_content_type.as_deref().or_else(|| {
-            let mut headers = self.request_headers.iter();
-            let (_, value) = headers.find(|(name, _)| name.eq_ignore_ascii_case("content-type"))?;
+            let (_, value) = self
+                .request_headers
+                .iter()
+                .find(|(name, _)| name.eq_ignore_ascii_case("content-type"))?;
             value.as_text()
         })
     }
@@ -276,8 +277,9 @@ impl Record {
 
     /// The keys that the record has, sorted.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
-        let fields = self.fields(ListOrder::Source).into_iter();
-        fields.map(|(key, _)| key)
+        self.fields(ListOrder::Source)
+            .into_iter()
+            .map(|(key, _)| key)
     }
 
     /// The keys and values, sorted by key.
@@ -356,11 +358,13 @@ pub(crate) fn into_texts(value: Value) -> Result<Vec<String>, Value> {
         Value::List(items)
             if !items.is_empty() && items.iter().all(|item| item.as_text().is_some()) =>
         {
-            let texts = items.into_iter().filter_map(|item| match item {
-                Value::Text(text) => Some(text),
-                _ => None,
-            });
-            Ok(texts.collect())
+            Ok(items
+                .into_iter()
+                .filter_map(|item| match item {
+                    Value::Text(text) => Some(text),
+                    _ => None,
+                })
+                .collect())
         }
         other => Err(other),
     }

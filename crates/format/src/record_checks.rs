@@ -39,8 +39,7 @@ pub(crate) fn check_uri_of(entry: &RecordEntry) -> Option<Finding> {
     let finding = |message: &str| Finding::new(Code::BadPath, entry.line(), message);
     Some(match identify(uri) {
         Ok(Identity { host, path, .. }) => {
-            let finding = finding("runs can check the URL in the file of its host");
-            finding.with_help(format!(
+            finding("runs can check the URL in the file of its host").with_help(format!(
                 "move the record to {host}.yaml, with `_path: {path}`"
             ))
         }

@@ -60,10 +60,7 @@ pub(crate) fn parse_boolean(text: &str) -> Option<bool> {
 /// Whether a text that starts with a digit goes on after its first digits as a number or a timestamp
 /// does. Most digests do not.
 fn may_be_number(text: &str) -> bool {
-    let mut after = text
-        .bytes()
-        .skip_while(|byte| is_digit_or_underscore(*byte));
-    match after.next() {
+    match text.bytes().find(|byte| !is_digit_or_underscore(*byte)) {
         None | Some(b':' | b'.' | b'-') => true,
         Some(byte) => text.starts_with('0') && matches!(byte, b'b' | b'x'),
     }

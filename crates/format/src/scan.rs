@@ -348,12 +348,14 @@ fn plain_item(line: &str) -> Option<Value> {
 
 /// A nested mapping without repeated keys.
 fn plain_mapping(lines: &[SourceLine]) -> Option<Mapping> {
-    let pairs = lines.iter().map(|line| {
-        let (key, text) = plain_key(line.text.strip_prefix("  ")?)?;
-        let value = plain_value(text).filter(|_| !text.is_empty())?;
-        Some((key.to_owned(), value))
-    });
-    let pairs = pairs.collect::<Option<Vec<_>>>()?;
+    let pairs = lines
+        .iter()
+        .map(|line| {
+            let (key, text) = plain_key(line.text.strip_prefix("  ")?)?;
+            let value = plain_value(text).filter(|_| !text.is_empty())?;
+            Some((key.to_owned(), value))
+        })
+        .collect::<Option<Vec<_>>>()?;
     let mut repeats = false;
     let mapping = Mapping::from_pairs(pairs, |_, _| repeats = true);
     (!repeats).then_some(mapping)

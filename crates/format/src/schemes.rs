@@ -30,8 +30,8 @@ impl Metadata {
         ];
         let number = |wanted: &[Scheme]| {
             let metadata = Self::for_schemes(wanted);
-            let records = records.values();
             records
+                .values()
                 .filter(|it| Self::for_schemes(it) == metadata)
                 .count()
         };

@@ -6,7 +6,9 @@ pub(crate) fn misspelled<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
         return None;
     }
     // `sha256` promises nothing, and looks as if it did.
-    let mut promises = known.iter().copied();
-    let promise = promises.find(|key| key.strip_prefix("content-") == Some(word));
-    promise.or_else(|| urldb_text::nearest(word, known.iter().copied()))
+    known
+        .iter()
+        .copied()
+        .find(|key| key.strip_prefix("content-") == Some(word))
+        .or_else(|| urldb_text::nearest(word, known.iter().copied()))
 }

@@ -25,8 +25,9 @@ impl ParsedFile {
             Segment::Record(entry) => (segment.source(), Content::Stored(entry)),
             Segment::Broken(source) => (source.as_str(), Content::Broken),
         });
-        let documents = std::iter::once((head_text, head)).chain(segments);
-        let documents = documents.chain([(file.footer.as_str(), Content::Footer)]);
+        let documents = std::iter::once((head_text, head))
+            .chain(segments)
+            .chain([(file.footer.as_str(), Content::Footer)]);
         let may_repeat = !file.has_ascending_paths();
         let mut repeated = repeated(file).into_iter().peekable();
         let mut start = DocumentStart {

@@ -36,11 +36,16 @@ impl<R: Read> Iterator for DocumentParts<'_, R> {
     type Item = io::Result<(Vec<Document>, Vec<Finding>)>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let reader = self.reader.as_mut()?;
-        let text = reader.next_chunk(vec![], self.lines).and_then(|chunk| {
-            let text = chunk.map(String::from_utf8).transpose();
-            text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
-        });
+        let text = self
+            .reader
+            .as_mut()?
+            .next_chunk(vec![], self.lines)
+            .and_then(|chunk| {
+                chunk
+                    .map(String::from_utf8)
+                    .transpose()
+                    .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+            });
         let text = match text {
             Ok(text) => text?,
             Err(error) => {
@@ -53,8 +58,9 @@ impl<R: Read> Iterator for DocumentParts<'_, R> {
         self.lines += memchr::memchr_iter(b'\n', text.as_bytes()).count();
         let source = (first_line, text);
         let mut documents = DocumentReader::new(source, self.schema, &mut self.in_conflict);
-        let read = split(first_line, text).map(|raw| documents.read(&raw));
-        let read = read.collect();
+        let read = split(first_line, text)
+            .map(|raw| documents.read(&raw))
+            .collect();
         Some(Ok((read, documents.findings)))
     }
 }

@@ -269,8 +269,8 @@ impl FromIterator<(String, Value)> for Mapping {
 impl Extend<(String, Value)> for Mapping {
     /// Inserts each pair as [`Self::insert`] does, in linear time for all pairs together.
     fn extend<I: IntoIterator<Item = (String, Value)>>(&mut self, pairs: I) {
-        let keys = self.0.iter().map(|(key, _)| key.clone());
-        let mut known: HashMap<String, usize> = keys.zip(0..).collect();
+        let mut known: HashMap<String, usize> =
+            self.0.iter().map(|(key, _)| key.clone()).zip(0..).collect();
         for (key, value) in pairs {
             match known.entry(key.clone()) {
                 Entry::Occupied(earlier) => self.0[*earlier.get()].1 = value,

@@ -47,11 +47,12 @@ pub(crate) fn is_set_by_urldb(name: &str) -> bool {
 /// The names of the request headers that differ, in lower case and sorted, if `vary` can tell the records apart by
 /// them.
 pub fn differing_headers(first: &Record, again: &Record) -> Option<Vec<String>> {
-    let headers = first
+    let names: BTreeSet<String> = first
         .request_headers
         .iter()
-        .chain(again.request_headers.iter());
-    let names: BTreeSet<String> = headers.map(|(name, _)| name.to_ascii_lowercase()).collect();
+        .chain(again.request_headers.iter())
+        .map(|(name, _)| name.to_ascii_lowercase())
+        .collect();
     let differs = |name: &&String| {
         let name = std::slice::from_ref(*name);
         first.variant(name) != again.variant(name)

@@ -299,8 +299,8 @@ fn names_and_keys() {
     2:1: error[unknown-key]: `case_sensitive_paths` means nothing here (did you mean `case-sensitive-paths`? If the key is your own, name it in urldb.toml: [lint] keys = ["case_sensitive_paths"])
     4:1: error[bad-cname]: the cname `Bücher.example` is not in ASCII; international names are written in punycode (write xn--bcher-kva.example)
     4:1: error[not-canonical]: this is not in canonical form (the line should be `- "B\xFCcher.example"`; formatting does it)
-    5:1: error[bad-cname]: the cname `WWW.example.org` has upper-case letters (write www.example.org)
-    6:1: error[bad-cname]: the cname `a.org:80` has a port; a domain file is for the default ports (write a.org)
+    5:1: error[bad-cname]: the cname `WWW.example.org` has characters other than lower-case letters, digits, `-`, `_` and `.` (write www.example.org)
+    6:1: error[bad-cname]: the cname `a.org:80` has a port after a colon; a domain file has it after `+` (write a.org)
     7:1: error[bad-cname]: the cname `example.com` is the domain of the file itself (remove it)
     10:1: error[unknown-key]: `content_type` means nothing here (did you mean `content-type`? If the key is your own, name it in urldb.toml: [lint] keys = ["content_type"])
     11:1: error[unknown-key]: `https` means nothing in a record (it belongs in the first document, the metadata)
@@ -317,9 +317,9 @@ fn names_and_keys() {
         .map(|name| findings_in(name, b"---\n"))
         .collect();
     assert_snapshot!(found, @r#"
-    1:1: error[bad-file-name]: the host in the file name, `Example.com`, has upper-case letters (name the file example.com.yaml)
+    1:1: error[bad-file-name]: the host in the file name, `Example.com`, has characters other than lower-case letters, digits, `-`, `_` and `.` (name the file example.com.yaml)
     1:1: error[bad-file-name]: the host in the file name, `bücher.example`, is not in ASCII; international names are written in punycode (name the file xn--bcher-kva.example.yaml)
-    1:1: error[bad-file-name]: the host in the file name, `example.com.:80`, has a port; a domain file is for the default ports (name the file example.com.yaml)
+    1:1: error[bad-file-name]: the host in the file name, `example.com.:80`, has a port after a colon; a domain file has it after `+` (name the file example.com.yaml)
     1:1: error[bad-file-name]: the host in the file name, `a..b`, has a part that is empty, too long, or starts or ends with `-`
     1:1: error[bad-file-name]: the file name `example.com.yml` does not end in `.yaml` (name it example.com.yaml)
     "#);

@@ -6,7 +6,7 @@ use urldb_format::{
     Database, DomainFile, HELD_URIS, MarkerStyle, Merged, Record, Versions, lint, merge,
 };
 
-const URIS: &str = "---\n---\n_path: ftp://a.test/x\ncontent-length: 3\n---\n_path: http://a.test:8080/\n\
+const URIS: &str = "---\n---\n_path: ftp://a.test/x\ncontent-length: 3\n---\n_path: http://a.test:443/\n\
                     ---\n_path: urn:isbn:0451450523\nname: A book\n";
 
 /// Line and code of each finding in a file with this name and content.

@@ -35,16 +35,18 @@ fn read_line(text: &str, line: u64, events: &mut FileEvents<'_, '_>) -> Result<(
         let why = "the line is no JSON object with a `key`";
         return events.refuse(line, "bad-line", why);
     };
-    let places = ["whereis", "untrusted"].into_iter();
-    let places = places.filter_map(|key| object.get(key).filter(|it| it.is_list()));
-    let urls = places.flat_map(Value::items);
-    let urls = urls.filter_map(|place| place.get("urls").filter(|it| it.is_list()));
-    let mut urls = urls.flat_map(Value::items).peekable();
+    let mut urls = ["whereis", "untrusted"]
+        .into_iter()
+        .filter_map(|key| object.get(key).filter(|it| it.is_list()))
+        .flat_map(Value::items)
+        .filter_map(|place| place.get("urls").filter(|it| it.is_list()))
+        .flat_map(Value::items)
+        .peekable();
     if urls.peek().is_none() {
         return events.skip(line, "no-url", "the file has no URL");
     }
     let key = key.text().unwrap_or_default();
-    let content = of_key(&key);
+    let promise = of_key(&key);
     if is_of_other_algorithm(&key) {
         events.skip(line, "algorithm", "the algorithm of the key is not known")?;
     }
@@ -55,7 +57,7 @@ fn read_line(text: &str, line: u64, events: &mut FileEvents<'_, '_>) -> Result<(
             continue;
         }
         let item = url.item(events.file);
-        events.pass(item.map(|item| content.promised(item)))?;
+        events.promise(item, &promise)?;
     }
     Ok(())
 }

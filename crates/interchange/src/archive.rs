@@ -24,11 +24,13 @@ use urldb_warc::reader::{ReadError as WarcError, ReadErrorKind};
 use urldb_warc::{CdxjLine, Digest, DigestAlgorithm, Header, Reader, RecordType, WarcDate};
 
 use crate::digest;
-use crate::input::{LimitedReader, LineReader, MAX_UNPACKED};
+use crate::file_events::FileEvents;
+use crate::input::{LimitedReader, MAX_UNPACKED};
 use crate::json;
 use crate::model::{
     DomainRecord, ListItem, Location, Notice, Position, ReadError, ReadEvent, Sink,
 };
+use crate::scheme::is_http;
 
 /// Reads a WARC file, plain or with one gzip member for each record.
 pub fn read_warc(path: &Path, shown: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
@@ -44,8 +46,9 @@ pub fn read_warc(path: &Path, shown: &Arc<str>, sink: &mut Sink<'_>) -> Result<(
                 let leave_out = |found: &mut ReadEvent, request: &StoredRequest| {
                     leave_out(found, &request.method);
                 };
-                let ready = matcher.add(&read.header, read.found, read.request, leave_out);
-                ready.map_or(Ok(()), &mut *sink)?;
+                matcher
+                    .add(&read.header, read.found, read.request, leave_out)
+                    .map_or(Ok(()), &mut *sink)?;
             }
             Ok(None) => break,
             Err(error) if error.is_damage() && !is_no_archive(&error) => {
@@ -135,11 +138,9 @@ fn capture(
     }
     let (digest, length) = match content(header, block)? {
         Ok(content) => content,
-        Err(left_out) => {
-            let message = format!("{url} was {}", left_out.why);
-            return Ok(Some(
-                Notice::left_out(location, left_out.code, message).into(),
-            ));
+        Err((code, why)) => {
+            let message = format!("{url} was {why}");
+            return Ok(Some(Notice::left_out(location, code, message).into()));
         }
     };
     let date: Option<WarcDate> = header.get("WARC-Date").and_then(|date| date.parse().ok());
@@ -153,19 +154,16 @@ fn capture(
     Ok(Some(item.into()))
 }
 
-/// The reason for which a capture promises nothing.
-struct Omission {
-    code: &'static str,
-    /// Follows "was" in a sentence about the URL.
-    why: String,
-}
+/// The code of the reason for which a capture promises nothing, and the words that follow "was" in a sentence about its
+/// URL.
+type Omission = (&'static str, String);
 
 /// Digest and length of the body of a capture, if it is one that a server would send.
 fn content(
     header: &Header,
     (mut block, length): (impl BufRead, u64),
 ) -> io::Result<Result<(Digest, u64), Omission>> {
-    let left_out = |code, why| Ok(Err(Omission { code, why }));
+    let left_out = |code, why| Ok(Err((code, why)));
     let head = CaptureHead::read(header, length, &mut block)?;
     let is_response = header.record_type() == Some(RecordType::Response);
     match &head.http {
@@ -213,14 +211,6 @@ fn set_variant(item: &mut ListItem, vary: Option<&str>) {
     for (name, value) in headers.filter_map(|header| header.split_once(": ")) {
         item.record.request_headers.insert(name, value);
     }
-}
-
-fn is_http(url: &str) -> bool {
-    let starts = |scheme: &str| {
-        url.get(..scheme.len())
-            .is_some_and(|start| start.eq_ignore_ascii_case(scheme))
-    };
-    starts("http://") || starts("https://")
 }
 
 /// The body of a response without its content coding; `Err` names the one that stays.
@@ -278,25 +268,18 @@ pub fn read_cdxj(
     file: &Arc<str>,
     sink: &mut Sink<'_>,
 ) -> Result<(), ReadError> {
-    let mut lines = LineReader::new(input);
     let mut files = StoredFiles {
         folder,
         methods: HashMap::new(),
     };
-    while let Some(line) = lines.next().map_err(ReadError::input(file))? {
-        let location = Location::line(file, line.number);
-        match line.text {
-            Err(why) => sink(Notice::refused(location, "bad-line", why).into())?,
-            // `!meta` and a first line ` CDX …` are about the index.
-            Ok(text) if text.trim().is_empty() || text.starts_with(['!', ' ']) => {}
-            Ok(text) => {
-                if let Some(found) = parse_line(text, &mut files, location) {
-                    sink(found)?;
-                }
-            }
+    FileEvents { file, sink }.each_line(input, &mut |line, events| {
+        // `!meta` and a first line ` CDX …` are about the index.
+        if line.text.trim().is_empty() || line.text.starts_with(['!', ' ']) {
+            return Ok(());
         }
-    }
-    Ok(())
+        let found = parse_line(line.text, &mut files, events.at(line.number));
+        found.map_or(Ok(()), |found| events.pass(found))
+    })
 }
 
 fn parse_line(text: &str, files: &mut StoredFiles<'_>, location: Location) -> Option<ReadEvent> {
@@ -363,8 +346,9 @@ fn other_method<'a>(key: &'a str, fields: &'a Map<String, Json>) -> Option<&'a s
     let stated = fields.get("method").and_then(Json::as_str);
     let in_key = || {
         let (_, query) = key.split_once('?')?;
-        let mut parameters = query.split('&');
-        parameters.find_map(|parameter| parameter.strip_prefix("__wb_method="))
+        query
+            .split('&')
+            .find_map(|parameter| parameter.strip_prefix("__wb_method="))
     };
     let method = stated.filter(|stated| !stated.is_empty()).or_else(in_key)?;
     (!method.eq_ignore_ascii_case("GET")).then_some(method)
@@ -409,8 +393,9 @@ impl StoredFiles<'_> {
             let methods = other_methods(&mut reader).map_err(io::Error::other)?;
             self.methods.insert(name.to_owned(), methods);
         }
-        let known = self.methods.get(name);
-        known.ok_or_else(|| io::Error::other("the file was not read"))
+        self.methods
+            .get(name)
+            .ok_or_else(|| io::Error::other("the file was not read"))
     }
 }
 

@@ -5,17 +5,17 @@
 //! orders.
 
 use std::collections::BTreeMap;
-use std::io::{self, ErrorKind};
-use std::ops::Range;
+use std::io::{self, BufRead, ErrorKind};
 use std::sync::Arc;
 
 use urldb_files::Root;
-use urldb_format::{Algorithm, Digest};
+use urldb_format::Algorithm;
 
 use crate::budget::Budget;
 use crate::digest;
-use crate::input::{self, LineReader};
-use crate::model::{ListItem, Location, Notice, ReadError, Sink};
+use crate::file_events::FileEvents;
+use crate::input;
+use crate::model::{FilePromise, ListItem, Location, Notice, ReadError, Sink};
 use crate::sums;
 
 const FETCH: &str = "fetch.txt";
@@ -24,8 +24,7 @@ const FETCH: &str = "fetch.txt";
 /// item below the base URL, if there is one: one for each manifest.
 ///
 /// # Errors
-/// [`ReadError::Input`] if no manifest has an algorithm that records hold, and [`ReadError::Malformed`] for a line that
-/// cannot be read.
+/// [`ReadError::Input`] if no manifest has an algorithm that records hold.
 pub fn read(
     folder: &Root,
     shown: &str,
@@ -42,26 +41,26 @@ pub fn read(
         without_url: 0,
     };
     bag.fetch(sink)?;
-    let manifests = Algorithm::ALL.into_iter().filter_map(|algorithm| {
-        let name = format!("manifest-{}.txt", algorithm.name());
-        let input = bag.open(&name).transpose()?;
-        Some(input.map(|input| (algorithm, input)))
-    });
-    let mut manifests: Vec<_> = manifests.collect::<Result<_, _>>()?;
+    let manifests: Vec<_> = Algorithm::ALL
+        .into_iter()
+        .filter_map(|algorithm| {
+            let name = format!("manifest-{}.txt", algorithm.name());
+            let opened = bag.open(&name).transpose()?;
+            Some(opened.map(|opened| (algorithm, opened)))
+        })
+        .collect::<Result<_, _>>()?;
     let Some((_, (first, _))) = manifests.first() else {
         let message = "a bag is imported by its manifest, such as a SHA-256 manifest (manifest-sha256.txt), and this bag has none for MD5, SHA-1, SHA-256, SHA-384 or SHA-512";
         return Err(ReadError::input(&shown.into())(io::Error::other(message)));
     };
     let first = Location::line(first, 1);
-    let last = manifests.len() - 1;
-    for (number, (algorithm, (file, lines))) in manifests.iter_mut().enumerate() {
-        bag.manifest(*algorithm, file, lines, number == last, sink)?;
+    let mut manifests = manifests.into_iter().peekable();
+    while let Some((algorithm, opened)) = manifests.next() {
+        bag.manifest(algorithm, opened, manifests.peek().is_none(), sink)?;
     }
     // Files that the last manifest does not list.
-    for FetchedFile { items, digests } in bag.fetched.into_values() {
-        for item in items {
-            sink(item.with_digests(&digests).into())?;
-        }
+    for file in bag.fetched.values_mut() {
+        file.pass(sink)?;
     }
     if bag.without_url > 0 {
         let number = bag.without_url;
@@ -89,7 +88,7 @@ struct Bag<'a> {
 struct FetchedFile {
     /// An item for each URL, until they are passed on.
     items: Vec<ListItem>,
-    digests: Vec<(Digest, Option<Range<u64>>)>,
+    promise: FilePromise,
 }
 
 impl Bag<'_> {
@@ -97,7 +96,7 @@ impl Bag<'_> {
     fn open(&self, name: &str) -> Result<Option<OpenFile>, ReadError> {
         let file: Arc<str> = format!("{}/{name}", self.shown).into();
         match input::open(&self.folder.file(name), self.budget) {
-            Ok(input) => Ok(Some((file, LineReader::new(input)))),
+            Ok(input) => Ok(Some((file, input))),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(ReadError::input(&file)(error)),
         }
@@ -105,13 +104,16 @@ impl Bag<'_> {
 
     /// Reads `fetch.txt`. A file may have several URLs.
     fn fetch(&mut self, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-        let Some((file, mut lines)) = self.open(FETCH)? else {
+        let Some((file, input)) = self.open(FETCH)? else {
             return Ok(());
         };
-        for_each_line(&mut lines, &file, &mut |location, text| {
-            match parse_fetch_line(text, location) {
+        FileEvents { file: &file, sink }.each_line(input, &mut |line, events| {
+            if line.text.trim().is_empty() {
+                return Ok(());
+            }
+            match parse_fetch_line(line.text, events.at(line.number)) {
                 Ok((name, item)) => self.fetched.entry(name).or_default().items.push(item),
-                Err(notice) => sink(notice.into())?,
+                Err(notice) => events.pass(notice)?,
             }
             Ok(())
         })
@@ -121,31 +123,38 @@ impl Bag<'_> {
     fn manifest(
         &mut self,
         algorithm: Algorithm,
-        file: &Arc<str>,
-        lines: &mut LineReader<impl io::BufRead>,
+        (file, input): OpenFile,
         is_last: bool,
         sink: &mut Sink<'_>,
     ) -> Result<(), ReadError> {
         let mut without_url = 0;
-        for_each_line(lines, file, &mut |location, text| {
-            let entry = text.split_once([' ', '\t']);
+        FileEvents { file: &file, sink }.each_line(input, &mut |line, events| {
+            if line.text.trim().is_empty() {
+                return Ok(());
+            }
+            let entry = line.text.split_once([' ', '\t']);
             let parsed = |sum: &str| digest::parse(sum, Some(algorithm)).ok();
             let Some((digest, name)) = entry.and_then(|(sum, name)| Some((parsed(sum)?, name)))
             else {
-                let message = format!("the line is not DIGEST, blanks, NAME, with a {algorithm}");
-                return Ok(sink(Notice::refused(location, "bad-line", message).into())?);
+                let why = format!("the line is not DIGEST, blanks, NAME, with a {algorithm}");
+                return events.refuse(line.number, "bad-line", &why);
             };
             let name = decode_name(name.trim_start_matches([' ', '\t', '*']));
             if let Some(fetched) = self.fetched.get_mut(&name) {
-                return fetched.add(digest, &name, location, is_last, sink);
-            }
-            let Some(base) = self.base else {
+                if let Err(algorithm) = fetched.promise.add(digest, None) {
+                    fetched.items.clear();
+                    let why = format!("a line before has another {algorithm} of {name}");
+                    events.refuse(line.number, "contradiction", &why)?;
+                } else if is_last {
+                    fetched.pass(events.sink)?;
+                }
+            } else if let Some(base) = self.base {
+                let item = sums::item_below(base, &name, events.at(line.number));
+                events.promise(item, &FilePromise::of(None, Some(digest)))?;
+            } else {
                 without_url += 1;
-                return Ok(());
-            };
-            let item = sums::item_below(base, &name, location);
-            let item = item.map(|item| item.with_digests(&[(digest, None)]));
-            Ok(sink(item.into())?)
+            }
+            Ok(())
         })?;
         self.without_url = self.without_url.max(without_url);
         Ok(())
@@ -153,57 +162,15 @@ impl Bag<'_> {
 }
 
 impl FetchedFile {
-    /// Adds a digest, and passes the items on if it is the last one.
-    fn add(
-        &mut self,
-        digest: Digest,
-        name: &str,
-        location: Location,
-        is_last: bool,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ReadError> {
-        let algorithm = digest.algorithm();
-        let mut known = self.digests.iter().map(|(known, _)| known);
-        if known.any(|known| known.algorithm() == algorithm && *known != digest) {
-            self.items.clear();
-            let message = format!("a line before has another {algorithm} of {name}");
-            return Ok(sink(
-                Notice::refused(location, "contradiction", message).into(),
-            )?);
-        }
-        self.digests.push((digest, None));
-        if !is_last {
-            return Ok(());
-        }
-        for item in self.items.drain(..) {
-            sink(item.with_digests(&self.digests).into())?;
-        }
-        Ok(())
+    /// Passes the items on.
+    fn pass(&mut self, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+        let mut items = self.items.drain(..);
+        Ok(items.try_for_each(|item| sink(item.promising(&self.promise).into()))?)
     }
 }
 
-/// The name of a file in messages, and its lines.
-type OpenFile = (Arc<str>, LineReader<Box<dyn io::BufRead>>);
-
-type OnLine<'a> = dyn FnMut(Location, &str) -> Result<(), ReadError> + 'a;
-
-fn for_each_line(
-    lines: &mut LineReader<impl io::BufRead>,
-    file: &Arc<str>,
-    take: &mut OnLine<'_>,
-) -> Result<(), ReadError> {
-    while let Some(line) = lines.next().map_err(ReadError::input(file))? {
-        let location = Location::line(file, line.number);
-        let text = line.text.map_err(|why| ReadError::Malformed {
-            location: location.clone(),
-            message: why.to_owned(),
-        })?;
-        if !text.trim().is_empty() {
-            take(location, text)?;
-        }
-    }
-    Ok(())
-}
+/// The name of a file in messages, and its text.
+type OpenFile = (Arc<str>, Box<dyn BufRead>);
 
 /// Parses a line of `fetch.txt`: `URL LENGTH NAME`, with `-` for an unknown length.
 fn parse_fetch_line(line: &str, location: Location) -> Result<(String, ListItem), Notice> {

@@ -6,10 +6,10 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use crate::file_events::{Digests, FileEvents};
+use crate::file_events::FileEvents;
 use crate::input::read_document;
 use crate::json_text::{JsonText, Value, integrity};
-use crate::model::{ReadError, Sink};
+use crate::model::{FilePromise, ReadError, Sink};
 use crate::sums::item_below;
 
 /// The size limit of a file. Real ones have some hundred bytes.
@@ -94,11 +94,11 @@ impl Reader<'_, '_> {
 
     /// A URL and its mirrors, with one `integrity`. Messages point at `line` if there is no URL.
     fn download(&mut self, fields: Value<'_>, line: u64) -> Result<(), ReadError> {
-        let Some(digests) = integrity(fields.get("integrity"), &mut self.events)? else {
+        let Some(promise) = integrity(fields.get("integrity"), &mut self.events)? else {
             return Ok(());
         };
         match fields.get("url") {
-            Some(url) => self.item(url, &digests)?,
+            Some(url) => self.item(url, &promise)?,
             None => self.events.refuse(line, "no-url", "there is no `url`")?,
         }
         let Some(mirrors) = fields.get("mirror_urls") else {
@@ -108,14 +108,12 @@ impl Reader<'_, '_> {
             let why = "`mirror_urls` is no list";
             return self.events.refuse(mirrors.line(), "bad-value", why);
         }
-        let mut mirrors = mirrors.items();
-        mirrors.try_for_each(|url| self.item(url, &digests))
+        mirrors.items().try_for_each(|url| self.item(url, &promise))
     }
 
-    fn item(&mut self, url: Value<'_>, digests: &Digests) -> Result<(), ReadError> {
+    fn item(&mut self, url: Value<'_>, promise: &FilePromise) -> Result<(), ReadError> {
         let item = url.item(self.events.file);
-        self.events
-            .pass(item.map(|item| item.with_digests(digests)))
+        self.events.promise(item, promise)
     }
 
     /// Patches or overlays: the digest of each name.
@@ -131,13 +129,13 @@ impl Reader<'_, '_> {
                 continue;
             };
             let stated = Some(digest).filter(|digest| !digest.is_null());
-            let Some(digests) = integrity(stated, &mut self.events)? else {
+            let Some(promise) = integrity(stated, &mut self.events)? else {
                 continue;
             };
             let path = folder_of(self.events.file).map(|it| format!("{it}/{folder}/{name}"));
             let location = self.events.at(digest.line());
             let item = item_below(base, &path.unwrap_or_default(), location);
-            self.events.pass(item.map(|it| it.with_digests(&digests)))?;
+            self.events.promise(item, &promise)?;
         }
         Ok(())
     }

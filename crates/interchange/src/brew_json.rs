@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use urldb_format::Algorithm;
 
-use crate::entries::{self, ListPosition};
 use crate::file_events::FileEvents;
-use crate::json_text::{Value, digest};
+use crate::json_text::{JsonText, Value, digest, read_written};
 use crate::model::{Notice, ReadError, Sink};
 
 /// Reads a list of formulas, or one formula.
@@ -16,11 +15,18 @@ use crate::model::{Notice, ReadError, Sink};
 /// (`no-url`), development versions (`head`), and bottles, whose URLs need a token (`bottle`).
 ///
 /// # Errors
-/// [`ReadError::Malformed`] if the file is neither a list in JSON nor an object, [`ReadError::Input`] if a formula has
-/// more than 1 MiB.
+/// [`ReadError::Malformed`] if the file is neither a list in JSON nor an object, [`ReadError::Input`] if it has more
+/// than 128 MiB.
 pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let mut events = FileEvents { file, sink };
-    entries::read(input, file, ListPosition::Document, &mut |formula| {
+    let text = read_written(input, file)?;
+    let json = JsonText::of_part(&text, 1);
+    let formulas = json.parse(file)?;
+    if !formulas.is_list() && !formulas.is_object() {
+        let message = "the file is neither a list nor an object";
+        return Err(ReadError::malformed(file, formulas.line(), message));
+    }
+    for formula in formulas.items() {
         let urls = formula.get("urls");
         if let Some(stable) = urls.and_then(|urls| urls.get("stable")) {
             read_stable(stable, &mut events)?;
@@ -41,8 +47,8 @@ pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result
                 events.pass(notice.of(count as u64))?;
             }
         }
-        Ok(())
-    })
+    }
+    Ok(())
 }
 
 /// Reads the stable version of a formula.
@@ -59,11 +65,7 @@ fn read_stable(stable: Value<'_>, events: &mut FileEvents<'_, '_>) -> Result<(),
         let code = if is_git { "git" } else { "type" };
         return events.skip(url.line(), code, "the source is a repository");
     }
-    let item = match url.item(events.file) {
-        Err(notice) => return events.pass(notice),
-        Ok(item) => item,
-    };
-    let digests = digest(checksum, Some(Algorithm::Sha256), events)?;
-    let digests = digests.filter(|digests| checksum.is_none() || !digests.is_empty());
-    digests.map_or(Ok(()), |digests| events.pass(item.with_digests(&digests)))
+    let promise = digest(checksum, Some(Algorithm::Sha256), events)?;
+    let item = url.item(events.file);
+    promise.map_or(Ok(()), |promise| events.promise(item, &promise))
 }

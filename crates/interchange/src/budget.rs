@@ -71,8 +71,12 @@ struct BudgetReader<R> {
 impl<R: Read> Read for BudgetReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
-        let piece = buffer.get(..read).unwrap_or_default();
-        let lines = piece.split(|byte| *byte == b'\n').count() - 1;
+        let lines = buffer
+            .get(..read)
+            .unwrap_or_default()
+            .split(|byte| *byte == b'\n')
+            .count()
+            - 1;
         let units = BYTE * read as u64 + LINE * lines as u64;
         self.budget.spend(units).map_err(io::Error::other)?;
         Ok(read)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::file_events::FileEvents;
 use crate::input::read_document;
 use crate::json_text::{JsonText, Value, digest};
-use crate::model::{ListItem, Location, Notice, ReadError, Sink};
+use crate::model::{FilePromise, ListItem, Location, Notice, ReadError, Sink};
 use crate::sums::item_below;
 
 /// The size limit of a file. Tables with thousands of columns make some hundred kilobytes.
@@ -30,15 +30,9 @@ pub fn read(
 ) -> Result<(), ReadError> {
     let text = read_document(input, MAX_FILE, file)?;
     let json = JsonText::of_file(&text);
-    let resources = json.parse(file)?.get("resources");
-    let resources = resources.filter(|resources| resources.is_list());
-    let resources = resources.ok_or_else(|| {
-        let message = "the file is not an object with the list `resources`";
-        ReadError::malformed(file, 1, message)
-    })?;
     let mut events = FileEvents { file, sink };
-    let mut resources = resources.items();
-    resources.try_for_each(|resource| read_resource(resource, base, &mut events))
+    json.entries("resources", file)?
+        .try_for_each(|resource| read_resource(resource, base, &mut events))
 }
 
 fn read_resource(
@@ -71,12 +65,13 @@ fn read_resource(
         let why = "`bytes` is no number of bytes";
         return events.refuse(bytes.line(), "bad-length", why);
     }
-    let Some(digests) = digest(hash, None, events)? else {
+    let Some(found) = digest(hash, None, events)? else {
         return Ok(());
     };
+    let promise = FilePromise { length, ..found };
     for part in path.items() {
         let item = item_of(part, base, events.at(part.line()));
-        events.pass(item.map(|it| it.with_length(length.clone()).with_digests(&digests)))?;
+        events.promise(item, &promise)?;
     }
     Ok(())
 }

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::sync::Arc;
 
-use urldb_format::{Algorithm, Digest};
+use urldb_format::Algorithm;
 
 use crate::digest::{self, notice};
 use crate::file_events::FileEvents;
-use crate::model::{ListItem, Location, Notice, ReadError, Sink};
+use crate::model::{FilePromise, Location, Notice, ReadError, Sink};
 use crate::sums::item_below;
 
 /// The size limit of what is kept of a paragraph. Real ones have at most some ten thousand bytes.
@@ -34,14 +34,14 @@ pub fn read(
     events.each_line(input, &mut |line, events| {
         let text = line.text.strip_prefix('\u{feff}').unwrap_or(line.text);
         if text.trim().is_empty() {
-            return std::mem::take(&mut paragraph).finish(base, events.sink);
+            return std::mem::take(&mut paragraph).finish(base, events);
         }
         if text.starts_with('#') {
             return Ok(());
         }
-        paragraph.line(text, events.at(line.number), events.sink)
+        paragraph.line(text, line.number, events)
     })?;
-    paragraph.finish(base, events.sink)
+    paragraph.finish(base, &mut events)
 }
 
 /// The meaning of a field.
@@ -82,42 +82,17 @@ impl Field {
     }
 }
 
-/// A file of a paragraph.
-struct ListedFile {
-    location: Location,
-    length: u64,
-    digests: Vec<Digest>,
-}
-
-impl ListedFile {
-    fn parse(
-        digest: &str,
-        length: &str,
-        algorithm: Algorithm,
-        location: Location,
-    ) -> Result<Self, Notice> {
-        let found = digest::parse(digest, Some(algorithm));
-        let digest = found.map_err(|unknown| notice(location.clone(), &unknown))?;
-        Ok(Self {
-            length: parse_length(length, &location)?,
-            digests: vec![digest],
-            location,
-        })
-    }
-
-    /// The file with what another line says about it.
-    fn with(mut self, other: Self, name: &str) -> Result<Self, Notice> {
-        let differs = |new: &Digest| {
-            let mut known = self.digests.iter();
-            known.any(|known| known.algorithm() == new.algorithm() && known != new)
-        };
-        if self.length != other.length || other.digests.iter().any(differs) {
-            let message = format!("the lines of {name} contradict each other");
-            return Err(Notice::refused(other.location, "contradiction", message));
-        }
-        self.digests.extend(other.digests);
-        Ok(self)
-    }
+/// The promise of a line about a file.
+fn parse(
+    digest: &str,
+    length: &str,
+    algorithm: Algorithm,
+    location: &Location,
+) -> Result<FilePromise, Notice> {
+    let digest = digest::parse(digest, Some(algorithm))
+        .map_err(|unknown| notice(location.clone(), &unknown))?;
+    let length = parse_length(length, location)?;
+    Ok(FilePromise::of(Some(length), Some(digest)))
 }
 
 fn parse_length(text: &str, location: &Location) -> Result<u64, Notice> {
@@ -130,19 +105,18 @@ fn parse_length(text: &str, location: &Location) -> Result<u64, Notice> {
 /// A paragraph: the lines up to an empty one.
 #[derive(Default)]
 struct Paragraph {
-    /// The place of its first line.
-    start: Option<Location>,
+    /// Its first line.
+    start: Option<u64>,
     /// The field of the last line.
     field: Field,
     /// The number of bytes that are kept.
     kept: usize,
     directory: Option<String>,
     /// The files below the directory, by name; `None` for those that a notice refused.
-    files: BTreeMap<String, Option<ListedFile>>,
-    filename: Option<(Location, String)>,
-    /// The length and the digests of `filename`; `None` if a notice refused one.
-    length: Option<u64>,
-    digests: Vec<Digest>,
+    files: BTreeMap<String, Option<(u64, FilePromise)>>,
+    filename: Option<(u64, String)>,
+    /// The promise of `filename`.
+    promise: FilePromise,
     is_refused: bool,
 }
 
@@ -150,40 +124,40 @@ impl Paragraph {
     fn line(
         &mut self,
         text: &str,
-        location: Location,
-        sink: &mut Sink<'_>,
+        line: u64,
+        events: &mut FileEvents<'_, '_>,
     ) -> Result<(), ReadError> {
-        self.start.get_or_insert_with(|| location.clone());
+        self.start.get_or_insert(line);
         if text.starts_with([' ', '\t']) {
             return match self.field {
-                Field::Digests(algorithm) => self.listed(text, algorithm, location, sink),
+                Field::Digests(algorithm) => self.listed(text, algorithm, line, events),
                 _ => Ok(()),
             };
         }
         let Some((name, value)) = text.split_once(':') else {
             self.field = Field::Other;
-            let message = "the line is neither a field nor its continuation";
-            return Ok(sink(Notice::refused(location, "bad-line", message).into())?);
+            let why = "the line is neither a field nor its continuation";
+            return events.refuse(line, "bad-line", why);
         };
         self.field = Field::of(name);
         let value = value.trim();
         match self.field {
             Field::Directory => self.directory = Some(value.to_owned()),
-            Field::Filename => self.filename = Some((location, value.to_owned())),
-            Field::Size => match parse_length(value, &location) {
-                Ok(length) => self.length = Some(length),
-                Err(notice) => self.refuse(notice, sink)?,
+            Field::Filename => self.filename = Some((line, value.to_owned())),
+            Field::Size => match parse_length(value, &events.at(line)) {
+                Ok(length) => self.promise.length = Some((length, None)),
+                Err(notice) => self.refuse(notice, events)?,
             },
             Field::Digest(algorithm) => match digest::parse(value, Some(algorithm)) {
-                Ok(digest) => self.digests.push(digest),
-                Err(unknown) => self.refuse(notice(location, &unknown), sink)?,
+                Ok(digest) => self.promise.digests.push((digest, None)),
+                Err(unknown) => self.refuse(notice(events.at(line), &unknown), events)?,
             },
             Field::ForeignDigests => {
-                let message = format!("records hold no digests of {name}");
-                sink(Notice::left_out(location, "algorithm", message).into())?;
+                let why = format!("records hold no digests of {name}");
+                events.skip(line, "algorithm", &why)?;
             }
             Field::Digests(algorithm) if !value.is_empty() => {
-                self.listed(value, algorithm, location, sink)?;
+                self.listed(value, algorithm, line, events)?;
             }
             Field::Digests(_) | Field::Other => {}
         }
@@ -191,9 +165,9 @@ impl Paragraph {
     }
 
     /// Refuses the file that `Filename` names.
-    fn refuse(&mut self, notice: Notice, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    fn refuse(&mut self, notice: Notice, events: &mut FileEvents<'_, '_>) -> Result<(), ReadError> {
         self.is_refused = true;
-        Ok(sink(notice.into())?)
+        events.pass(notice)
     }
 
     /// A line `DIGEST LENGTH NAME`.
@@ -201,77 +175,72 @@ impl Paragraph {
         &mut self,
         text: &str,
         algorithm: Algorithm,
-        location: Location,
-        sink: &mut Sink<'_>,
+        line: u64,
+        events: &mut FileEvents<'_, '_>,
     ) -> Result<(), ReadError> {
         let words: Vec<&str> = text.split_ascii_whitespace().take(4).collect();
         let &[digest, length, name] = &*words else {
-            let message = "the line is not DIGEST LENGTH NAME";
-            return Ok(sink(Notice::refused(location, "bad-line", message).into())?);
+            let why = "the line is not DIGEST LENGTH NAME";
+            return events.refuse(line, "bad-line", why);
         };
         self.kept += text.len();
         if self.kept > MAX_PARAGRAPH {
-            return Err(ReadError::Malformed {
-                location,
-                message: "the files of the paragraph take more than 1 MiB".to_owned(),
-            });
+            let message = "the files of the paragraph take more than 1 MiB";
+            return Err(ReadError::malformed(events.file, line, message));
         }
-        let file = ListedFile::parse(digest, length, algorithm, location);
-        let file = match (self.files.remove(name), file) {
-            (Some(None), _) => Ok(None),
-            (Some(Some(known)), Ok(file)) => known.with(file, name).map(Some),
-            (_, file) => file.map(Some),
+        let location = events.at(line);
+        let found = parse(digest, length, algorithm, &location);
+        let start = || Some((line, FilePromise::default()));
+        let file = self.files.entry(name.to_owned()).or_insert_with(start);
+        let Some((_, known)) = file else {
+            return Ok(());
         };
-        let file = match file {
-            Ok(file) => file,
-            Err(notice) => {
-                sink(notice.into())?;
-                None
+        let added = found.and_then(|found| {
+            let is_same = known.length.is_none() || known.length == found.length;
+            known.length = found.length;
+            let added = found
+                .digests
+                .into_iter()
+                .try_for_each(|(digest, place)| known.add(digest, place));
+            if is_same && added.is_ok() {
+                return Ok(());
             }
-        };
-        self.files.insert(name.to_owned(), file);
+            let message = format!("the lines of {name} contradict each other");
+            Err(Notice::refused(location, "contradiction", message))
+        });
+        if let Err(notice) = added {
+            *file = None;
+            events.pass(notice)?;
+        }
         Ok(())
     }
 
-    fn finish(self, base: &str, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    fn finish(self, base: &str, events: &mut FileEvents<'_, '_>) -> Result<(), ReadError> {
         let Some(start) = self.start else {
             return Ok(());
         };
-        if let Some((location, name)) = self.filename {
+        if let Some((line, name)) = self.filename {
             if self.is_refused {
                 return Ok(());
             }
-            let item = item_below(base, &name, location);
-            let item = item.map(|it| with_digests(it, self.length, &self.digests));
-            return Ok(sink(item.into())?);
+            let item = item_below(base, &name, events.at(line));
+            return events.promise(item, &self.promise);
         }
         let Some(directory) = self.directory.filter(|_| !self.files.is_empty()) else {
-            let message = "the paragraph has neither `Filename` nor files below a `Directory`";
-            return Ok(sink(Notice::refused(start, "no-url", message).into())?);
+            let why = "the paragraph has neither `Filename` nor files below a `Directory`";
+            return events.refuse(start, "no-url", why);
         };
         let folder = match directory.trim_end_matches('/') {
             "." => String::new(),
             folder => format!("{folder}/"),
         };
         for (name, file) in self.files {
-            let Some(file) = file else {
+            let Some((line, promise)) = file else {
                 continue;
             };
-            let path = format!("{folder}{name}");
-            let item = item_below(base, &path, file.location);
-            let item = item.map(|it| with_digests(it, Some(file.length), &file.digests));
-            sink(item.into())?;
+            let item = item_below(base, &format!("{folder}{name}"), events.at(line));
+            events.promise(item, &promise)?;
         }
         Ok(())
     }
-}
-
-fn with_digests(mut item: ListItem, length: Option<u64>, digests: &[Digest]) -> ListItem {
-    for digest in digests {
-        item.set_digest(digest, None);
-    }
-    if let Some(length) = length {
-        item.set_length(length, None);
-    }
-    item
 }

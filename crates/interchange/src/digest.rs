@@ -1,5 +1,5 @@
 //! The spellings of digests in lists: hexadecimal digits, a prefix such as `sha256:`, subresource integrity
-//! (`sha256-…=`), the Base32 of Nix, and multihash in hexadecimal digits or Base58.
+//! (`sha256-…=`), and the Base32 of Nix.
 //!
 //! The algorithm comes from the reader, else from the prefix, else from the length.
 
@@ -51,9 +51,7 @@ pub(crate) fn notice(location: Location, unknown: &Unknown) -> Notice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Spelling {
     Hex,
-    Multihash,
     Nix,
-    Base58,
     Base64,
 }
 
@@ -120,9 +118,9 @@ pub fn parse_all(text: &str) -> DigestList {
 pub fn like(old: &str, new: &Digest) -> Option<String> {
     let spelled = read(old, Some(new.algorithm())).ok()?;
     let bytes = HEXLOWER.decode(new.hex().as_bytes()).ok()?;
-    let mut body = spelled.spelling.encode(new.algorithm(), &bytes)?;
+    let mut body = spelled.spelling.encode(&bytes)?;
     let has = |is: fn(&char) -> bool| spelled.body.chars().any(|char| is(&char));
-    if spelled.spelling.has_case()
+    if spelled.spelling == Spelling::Hex
         && has(char::is_ascii_uppercase)
         && !has(char::is_ascii_lowercase)
     {
@@ -160,8 +158,7 @@ fn named(text: &str) -> Option<Result<SpelledDigest<'_>, Unknown>> {
     };
     if let Some((name, prefix, body)) = split(&[':', '=']) {
         if let Some(algorithm) = Algorithm::from_name(name) {
-            let spellings = [Spelling::Hex, Spelling::Nix];
-            let found = spellings
+            let found = [Spelling::Hex, Spelling::Nix]
                 .into_iter()
                 .find_map(|it| it.parse(algorithm, body));
             return Some(
@@ -204,29 +201,21 @@ fn is_encoded(text: &str) -> bool {
 /// A digest without a name.
 fn bare(text: &str, assumed: Option<Algorithm>) -> Result<SpelledDigest<'_>, Unknown> {
     let find = |algorithms: &[Algorithm]| {
-        let spellings = [
-            Spelling::Hex,
-            Spelling::Multihash,
-            Spelling::Nix,
-            Spelling::Base58,
-        ];
-        spellings.into_iter().find_map(|spelling| {
-            let mut algorithms = algorithms.iter();
-            algorithms.find_map(|algorithm| spelling.parse(*algorithm, text))
-        })
+        [Spelling::Hex, Spelling::Nix]
+            .into_iter()
+            .find_map(|spelling| {
+                algorithms
+                    .iter()
+                    .find_map(|algorithm| spelling.parse(*algorithm, text))
+            })
     };
-    let expected = assumed.and_then(|assumed| find(&[assumed]));
-    expected
+    assumed
+        .and_then(|assumed| find(&[assumed]))
         .or_else(|| find(&Algorithm::ALL))
         .ok_or(Unknown::Spelling)
 }
 
 impl Spelling {
-    /// Whether letters of either case mean the same.
-    fn has_case(self) -> bool {
-        matches!(self, Self::Hex | Self::Multihash)
-    }
-
     fn parse(self, algorithm: Algorithm, body: &str) -> Option<SpelledDigest<'_>> {
         let bytes = self.decode(algorithm, body)?;
         Some(SpelledDigest {
@@ -239,49 +228,25 @@ impl Spelling {
     }
 
     fn decode(self, algorithm: Algorithm, body: &str) -> Option<Vec<u8>> {
-        let code = code(algorithm);
         match self {
             Self::Hex => {
                 let is_length = body.len() == 2 * algorithm.length();
                 let digits = Some(body).filter(|_| is_length)?;
                 HEXLOWER_PERMISSIVE.decode(digits.as_bytes()).ok()
             }
-            Self::Multihash => {
-                let is_length = body.len() == 2 * (code.len() + algorithm.length());
-                let digits = Some(body).filter(|_| is_length)?;
-                let bytes = HEXLOWER_PERMISSIVE.decode(digits.as_bytes()).ok()?;
-                bytes.strip_prefix(code).map(<[u8]>::to_vec)
-            }
             Self::Nix => {
                 let reversed: Vec<u8> = body.bytes().rev().collect();
                 NIX.as_ref()?.decode(&reversed).ok()
-            }
-            Self::Base58 => {
-                let bytes = bs58::decode(body).into_vec().ok()?;
-                bytes.strip_prefix(code).map(<[u8]>::to_vec)
             }
             Self::Base64 => BASE64.decode(body.as_bytes()).ok(),
         }
     }
 
-    fn encode(self, algorithm: Algorithm, bytes: &[u8]) -> Option<String> {
+    fn encode(self, bytes: &[u8]) -> Option<String> {
         Some(match self {
             Self::Hex => HEXLOWER.encode(bytes),
-            Self::Multihash => HEXLOWER.encode(&[code(algorithm), bytes].concat()),
             Self::Nix => NIX.as_ref()?.encode(bytes).chars().rev().collect(),
-            Self::Base58 => bs58::encode([code(algorithm), bytes].concat()).into_string(),
             Self::Base64 => BASE64.encode(bytes),
         })
-    }
-}
-
-/// The code and the length with which a multihash begins.
-fn code(algorithm: Algorithm) -> &'static [u8] {
-    match algorithm {
-        Algorithm::Md5 => &[0xd5, 0x01, 16],
-        Algorithm::Sha1 => &[0x11, 20],
-        Algorithm::Sha256 => &[0x12, 32],
-        Algorithm::Sha384 => &[0x20, 48],
-        Algorithm::Sha512 => &[0x13, 64],
     }
 }

@@ -1,15 +1,14 @@
 //! `*.dvc` files of DVC that import a URL (`dvc import-url`).
 
 use std::io::Read;
-use std::ops::Range;
 use std::sync::Arc;
 
 use urldb_format::Algorithm;
 
-use crate::file_events::{Digests, FileEvents};
+use crate::file_events::FileEvents;
 use crate::input::read_document;
-use crate::model::{ListItem, ReadError, Sink};
-use crate::yaml::{self, Child, Mapping, Node};
+use crate::model::{FilePromise, ListItem, ReadError, Sink};
+use crate::yaml::{self, Mapping, Node};
 
 /// The end of a digest of a folder.
 const FOLDER: &str = ".dir";
@@ -21,18 +20,14 @@ const FOLDER: &str = ".dir";
 /// computed it from text with other line ends (`text-digest`).
 ///
 /// # Errors
-/// [`ReadError::Malformed`] if the file is no YAML, is nested too deeply, or has aliases, which DVC does not write;
-/// [`ReadError::Input`] if it is larger than 256 KiB.
+/// [`ReadError::Malformed`] if the file is no YAML, is nested too deeply, or has an alias; [`ReadError::Input`] if it
+/// is larger than 256 KiB.
 pub fn read(input: impl Read, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let text = read_document(input, yaml::MAX_FILE, file)?;
-    let content = yaml::parse(&text, file)?;
-    if let Some(line) = content.alias {
-        let message = "an alias, which DVC does not write";
-        return Err(ReadError::malformed(file, line, message));
-    }
     let mut events = FileEvents { file, sink };
-    let mut documents = content.documents.iter();
-    documents.try_for_each(|document| read_stage(document, &mut events))
+    yaml::parse(&text, file)?
+        .iter()
+        .try_for_each(|it| read_stage(it, &mut events))
 }
 
 fn read_stage(node: &Node, events: &mut FileEvents<'_, '_>) -> Result<(), ReadError> {
@@ -47,9 +42,9 @@ fn read_stage(node: &Node, events: &mut FileEvents<'_, '_>) -> Result<(), ReadEr
         return events.skip(stage.line, "command", "a command made the data");
     }
     let outs = list(stage, "outs");
-    let promise = match outs.first().and_then(|out| out.node.mapping()) {
+    let promise = match outs.first().and_then(Node::mapping) {
         Some(out) if deps.len() == 1 => promise_of(out, events)?,
-        _ => Some(Promise::default()),
+        _ => Some(FilePromise::default()),
     };
     let Some(promise) = promise else {
         return Ok(());
@@ -58,19 +53,12 @@ fn read_stage(node: &Node, events: &mut FileEvents<'_, '_>) -> Result<(), ReadEr
         .try_for_each(|dep| read_dep(dep, &promise, events))
 }
 
-/// The promise of a file: its length and its digest, each with its place.
-#[derive(Default)]
-struct Promise {
-    length: Option<(u64, Option<Range<u64>>)>,
-    digests: Digests,
-}
-
 fn read_dep(
-    dep: &Child,
-    promise: &Promise,
+    dep: &Node,
+    promise: &FilePromise,
     events: &mut FileEvents<'_, '_>,
 ) -> Result<(), ReadError> {
-    let dep = dep.node.mapping();
+    let dep = dep.mapping();
     let path = dep.and_then(|dep| dep.text("path"));
     let (Some(dep), Some(path)) = (dep, path) else {
         return events.refuse(1, "bad-value", "an entry of `deps` has no path");
@@ -82,16 +70,15 @@ fn read_dep(
         return events.skip(path.line, "local", "the data are on this machine");
     }
     let item = ListItem::new(events.at(path.line), path.text.trim());
-    let length = promise.length.clone();
-    events.pass(item.map(|it| it.with_length(length).with_digests(&promise.digests)))
+    events.promise(item, promise)
 }
 
 /// The promise of `outs`; `None` if a notice says why there is none.
 fn promise_of(
     out: &Mapping,
     events: &mut FileEvents<'_, '_>,
-) -> Result<Option<Promise>, ReadError> {
-    let mut promise = Promise::default();
+) -> Result<Option<FilePromise>, ReadError> {
+    let mut promise = FilePromise::default();
     let md5 = out.text("md5");
     if let Some(md5) = md5.filter(|md5| md5.text.ends_with(FOLDER)) {
         events.skip(md5.line, "folder", "the digest is that of a folder")?;
@@ -113,14 +100,16 @@ fn promise_of(
         events.skip(md5.line, "text-digest", why)?;
         return Ok(Some(promise));
     }
-    let digests = md5.digest(Algorithm::Md5, events)?;
-    let digests = digests.filter(|digests| !digests.is_empty());
-    Ok(digests.map(|digests| Promise { digests, ..promise }))
+    let found = md5.digest(Algorithm::Md5, events)?;
+    Ok(found.map(|found| FilePromise {
+        digests: found.digests,
+        ..promise
+    }))
 }
 
 /// The entries of a list; empty if the value is none.
-fn list<'a>(mapping: &'a Mapping, key: &str) -> &'a [Child] {
-    match mapping.get(key).map(|child| &*child.node) {
+fn list<'a>(mapping: &'a Mapping, key: &str) -> &'a [Node] {
+    match mapping.get(key) {
         Some(Node::List(items)) => items,
         _ => &[],
     }

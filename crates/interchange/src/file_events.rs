@@ -4,14 +4,11 @@ use std::io::BufRead;
 use std::ops::Range;
 use std::sync::Arc;
 
-use urldb_format::{Algorithm, Digest};
+use urldb_format::Algorithm;
 
 use crate::digest::{self, notice};
 use crate::input::LineReader;
-use crate::model::{Location, Notice, ReadError, ReadEvent, Sink};
-
-/// The digests that a file has for a URL, each with its place.
-pub(crate) type Digests = Vec<(Digest, Option<Range<u64>>)>;
+use crate::model::{FilePromise, ListItem, Location, Notice, ReadError, ReadEvent, Sink};
 
 /// A line that can be read.
 pub(crate) struct FileLine<'a> {
@@ -39,6 +36,15 @@ impl FileEvents<'_, '_> {
         Ok((self.sink)(event.into())?)
     }
 
+    /// Passes the item of a file with its promise, or a notice.
+    pub(crate) fn promise(
+        &mut self,
+        item: Result<ListItem, Notice>,
+        promise: &FilePromise,
+    ) -> Result<(), ReadError> {
+        self.pass(item.map(|item| item.promising(promise)))
+    }
+
     /// Passes each line that can be read to `take`, and refuses the others.
     ///
     /// # Errors
@@ -49,7 +55,7 @@ impl FileEvents<'_, '_> {
         take: &mut dyn FnMut(FileLine<'_>, &mut Self) -> Result<(), ReadError>,
     ) -> Result<(), ReadError> {
         let mut lines = LineReader::new(input);
-        while let Some(line) = lines.next().map_err(ReadError::input(self.file))? {
+        while let Some(line) = lines.next_line().map_err(ReadError::input(self.file))? {
             let (number, offset) = (line.number, line.offset);
             match line.text {
                 Err(why) => self.refuse(number, "bad-line", why)?,
@@ -83,14 +89,17 @@ impl FileEvents<'_, '_> {
         assumed: Option<Algorithm>,
         line: u64,
         place: Option<Range<u64>>,
-    ) -> Result<Option<Digests>, ReadError> {
+    ) -> Result<Option<FilePromise>, ReadError> {
+        let mut promise = FilePromise::default();
         match digest::parse(text, assumed) {
-            Ok(digest) => Ok(Some(vec![(digest, place)])),
+            Ok(digest) => promise.digests.push((digest, place)),
             Err(unknown) => {
                 self.pass(notice(self.at(line), &unknown))?;
-                let is_other = matches!(unknown, digest::Unknown::Algorithm(_));
-                Ok(is_other.then(Vec::new))
+                if !matches!(unknown, digest::Unknown::Algorithm(_)) {
+                    return Ok(None);
+                }
             }
         }
+        Ok(Some(promise))
     }
 }

@@ -50,7 +50,7 @@ impl HtaccessTree {
     ) -> Result<(), ReadError> {
         let mut texts = vec![];
         let mut lines = LineReader::new(BufReader::new(LimitedReader::new(input, MAX_FILE)));
-        while let Some(line) = lines.next().map_err(ReadError::input(file))? {
+        while let Some(line) = lines.next_line().map_err(ReadError::input(file))? {
             self.bytes += 1 + line.text.map_or(0, str::len) as u64;
             texts.push(line.text.map(str::to_owned));
         }

@@ -82,8 +82,9 @@ pub(crate) fn read_document(
 ) -> Result<String, ReadError> {
     let mut bytes = vec![];
     let limited = LimitedReader::new(input, most);
-    let read = TextReader::new(limited).read_to_end(&mut bytes);
-    read.map_err(ReadError::input(file))?;
+    TextReader::new(limited)
+        .read_to_end(&mut bytes)
+        .map_err(ReadError::input(file))?;
     String::from_utf8(bytes).map_err(|error| {
         let start = error
             .as_bytes()
@@ -168,7 +169,7 @@ impl<R: Read> Read for LimitedReader<R> {
 
 /// Reads the lines of an input, one at a time.
 #[derive(Debug)]
-pub(crate) struct LineReader<R> {
+pub struct LineReader<R> {
     input: R,
     number: u64,
     /// The bytes that are consumed.
@@ -178,17 +179,18 @@ pub(crate) struct LineReader<R> {
 
 /// A line without its line break.
 #[derive(Debug)]
-pub(crate) struct InputLine<'a> {
+pub struct InputLine<'a> {
     /// The line number, from 1.
-    pub(crate) number: u64,
+    pub number: u64,
     /// The offset of its first byte.
-    pub(crate) offset: u64,
+    pub offset: u64,
     /// The text; `Err` says why the line cannot be read.
-    pub(crate) text: Result<&'a str, &'static str>,
+    pub text: Result<&'a str, &'static str>,
 }
 
 impl<R: BufRead> LineReader<R> {
-    pub(crate) fn new(input: R) -> Self {
+    /// A reader before the first line.
+    pub fn new(input: R) -> Self {
         Self {
             input,
             number: 0,
@@ -198,7 +200,10 @@ impl<R: BufRead> LineReader<R> {
     }
 
     /// The next line. Lines beyond [`MAX_LINE`] are skipped without being kept in memory.
-    pub(crate) fn next(&mut self) -> io::Result<Option<InputLine<'_>>> {
+    ///
+    /// # Errors
+    /// If the input fails.
+    pub fn next_line(&mut self) -> io::Result<Option<InputLine<'_>>> {
         self.bytes.clear();
         let mut is_long = false;
         let mut has_begun = false;

@@ -10,8 +10,8 @@ const MAX_DEPTH: usize = 48;
 
 /// The JSON object for a mapping.
 pub(crate) fn to_json(mapping: &Mapping) -> Map<String, Json> {
-    let pairs = mapping.iter();
-    pairs
+    mapping
+        .iter()
         .map(|(key, value)| (key.to_owned(), value_to_json(value)))
         .collect()
 }
@@ -45,20 +45,22 @@ fn plain_to_json(text: &str) -> Json {
 /// deeply.
 pub(crate) fn from_json(object: &Map<String, Json>) -> Result<Mapping, &'static str> {
     let schema = Schema::DOMAIN_FILE;
-    let pairs = object.iter().map(|(key, value)| {
-        let name = key.as_str();
-        let value = match value {
-            Json::Number(number) if schema.integers.contains(&name) => match number.as_u64() {
-                Some(number) => Value::Int(number),
-                None => Value::Text(number.to_string()),
-            },
-            Json::Bool(flag) if schema.booleans.contains(&name) => Value::Bool(*flag),
-            other if (schema.is_known)(name) => value_from_json(other, 0, &text_of)?,
-            other => value_from_json(other, 0, &own_value)?,
-        };
-        Ok((key.clone(), value))
-    });
-    pairs.collect()
+    object
+        .iter()
+        .map(|(key, value)| {
+            let name = key.as_str();
+            let value = match value {
+                Json::Number(number) if schema.integers.contains(&name) => match number.as_u64() {
+                    Some(number) => Value::Int(number),
+                    None => Value::Text(number.to_string()),
+                },
+                Json::Bool(flag) if schema.booleans.contains(&name) => Value::Bool(*flag),
+                other if (schema.is_known)(name) => value_from_json(other, 0, &text_of)?,
+                other => value_from_json(other, 0, &own_value)?,
+            };
+            Ok((key.clone(), value))
+        })
+        .collect()
 }
 
 /// The text of a scalar at a known key.
@@ -91,8 +93,9 @@ fn value_from_json(
     Ok(match value {
         Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => convert(value)?,
         Json::Array(items) => {
-            let items = items.iter();
-            let items = items.map(|item| value_from_json(item, depth + 1, convert));
+            let items = items
+                .iter()
+                .map(|item| value_from_json(item, depth + 1, convert));
             Value::List(items.collect::<Result<_, _>>()?)
         }
         Json::Object(object) => {

@@ -3,6 +3,7 @@
 //! A value is a part of the text, and takes no memory of its own.
 
 use std::borrow::Cow;
+use std::io::Read;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -10,9 +11,12 @@ use serde_json::value::RawValue;
 use urldb_format::Algorithm;
 
 use crate::digest::{self, notice};
-use crate::file_events::{Digests, FileEvents};
-use crate::input::LineBreaks;
-use crate::model::{ListItem, Location, Notice, ReadError};
+use crate::file_events::FileEvents;
+use crate::input::{LineBreaks, read_document};
+use crate::model::{FilePromise, ListItem, Location, Notice, ReadError};
+
+/// The size limit of a file that a program writes. Real ones have some 30 MB.
+const MAX_FILE: u64 = 128 << 20;
 
 /// The bytes between values.
 const BETWEEN: [char; 6] = [' ', '\t', '\r', '\n', ',', ':'];
@@ -47,14 +51,6 @@ impl<'a> JsonText<'a> {
         }
     }
 
-    /// The value of a text that is JSON, without blanks around it.
-    pub(crate) fn whole(&'a self) -> Value<'a> {
-        Value {
-            raw: self.text,
-            json: self,
-        }
-    }
-
     /// The only value of the text, which may have a byte order mark before it, as some editors on Windows write it.
     ///
     /// # Errors
@@ -71,13 +67,36 @@ impl<'a> JsonText<'a> {
     /// # Errors
     /// [`ReadError::Malformed`] if the text is no JSON.
     pub(crate) fn parse(&'a self, file: &Arc<str>) -> Result<Value<'a>, ReadError> {
-        self.value().map_err(|error| malformed(file, &error))
+        self.value()
+            .map_err(|error| ReadError::malformed(file, error.line() as u64, error.to_string()))
+    }
+
+    /// The values of the list at a key of the file.
+    ///
+    /// # Errors
+    /// [`ReadError::Malformed`] if the text is no JSON, or no object with this list.
+    pub(crate) fn entries(
+        &'a self,
+        key: &str,
+        file: &Arc<str>,
+    ) -> Result<impl Iterator<Item = Value<'a>>, ReadError> {
+        self.parse(file)?
+            .get(key)
+            .filter(|list| list.is_list())
+            .map(Value::items)
+            .ok_or_else(|| {
+                let message = format!("the file is not an object with the list `{key}`");
+                ReadError::malformed(file, 1, message)
+            })
     }
 }
 
-/// The error of a parser.
-pub(crate) fn malformed(file: &Arc<str>, error: &serde_json::Error) -> ReadError {
-    ReadError::malformed(file, error.line() as u64, error.to_string())
+/// Reads a file that a program writes.
+///
+/// # Errors
+/// [`ReadError::Input`] if the file has more than 128 MiB.
+pub(crate) fn read_written(input: impl Read, file: &Arc<str>) -> Result<String, ReadError> {
+    read_document(input, MAX_FILE, file)
 }
 
 /// A value of a [`JsonText`].
@@ -142,8 +161,9 @@ impl<'a> Value<'a> {
 
     fn bytes(self, part: Range<usize>) -> Option<Range<u64>> {
         let start = self.offset();
-        let is_file = self.json.is_file;
-        is_file.then(|| (start + part.start) as u64..(start + part.end) as u64)
+        self.json
+            .is_file
+            .then(|| (start + part.start) as u64..(start + part.end) as u64)
     }
 
     /// The values of a list; the value itself, if it is no list.
@@ -211,9 +231,9 @@ pub(crate) fn digest(
     stated: Option<Value<'_>>,
     assumed: Option<Algorithm>,
     events: &mut FileEvents<'_, '_>,
-) -> Result<Option<Digests>, ReadError> {
+) -> Result<Option<FilePromise>, ReadError> {
     let Some(value) = stated else {
-        return Ok(Some(vec![]));
+        return Ok(Some(FilePromise::default()));
     };
     let text = value.text().unwrap_or_default();
     events.digest(&text, assumed, value.line(), value.place(&(0..text.len())))
@@ -224,9 +244,9 @@ pub(crate) fn digest(
 pub(crate) fn integrity(
     stated: Option<Value<'_>>,
     events: &mut FileEvents<'_, '_>,
-) -> Result<Option<Digests>, ReadError> {
+) -> Result<Option<FilePromise>, ReadError> {
     let Some(value) = stated else {
-        return Ok(Some(vec![]));
+        return Ok(Some(FilePromise::default()));
     };
     let line = value.line();
     let Some(text) = value.text() else {
@@ -244,9 +264,14 @@ pub(crate) fn integrity(
         let why = format!("there are several values for {algorithm}, of which any may match");
         events.skip(line, "several-digests", &why)?;
     }
-    let digests = list.digests.into_iter();
-    let digests = digests.map(|(digest, part)| (digest, value.place(&part)));
-    Ok(Some(digests.collect()))
+    let digests = list
+        .digests
+        .into_iter()
+        .map(|(digest, part)| (digest, value.place(&part)));
+    Ok(Some(FilePromise {
+        length: None,
+        digests: digests.collect(),
+    }))
 }
 
 /// A position in a [`JsonText`], whose whole text is JSON.

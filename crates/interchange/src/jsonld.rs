@@ -8,10 +8,10 @@ use std::sync::Arc;
 use url::Url;
 use urldb_format::Algorithm;
 
-use crate::file_events::{Digests, FileEvents};
+use crate::file_events::FileEvents;
 use crate::input::read_document;
 use crate::json_text::{Cursor, JsonText, Value, digest};
-use crate::model::{ListItem, Notice, ReadError, Sink};
+use crate::model::{FilePromise, ListItem, Notice, ReadError, Sink};
 
 /// The size limit of a file, in which an RO-Crate describes some 50,000 files.
 const MAX_FILE: u64 = 16 << 20;
@@ -72,8 +72,9 @@ impl<'a> Description<'a> {
         if let Some(index) = KEYS.iter().position(|known| *known == name) {
             return self.values.get_mut(index);
         }
-        let mut algorithms = Algorithm::ALL.into_iter();
-        let index = algorithms.position(|algorithm| algorithm.name() == name)?;
+        let index = Algorithm::ALL
+            .into_iter()
+            .position(|algorithm| algorithm.name() == name)?;
         self.digests.get_mut(index)
     }
 }
@@ -147,19 +148,20 @@ impl Reader<'_, '_> {
             let why = "a size with a unit is no exact number of bytes";
             self.events.skip(size.line(), "size", why)?;
         }
-        let mut digests: Digests = vec![];
+        let mut promise = FilePromise {
+            length,
+            ..FilePromise::default()
+        };
         for (algorithm, stated) in Algorithm::ALL.into_iter().zip(description.digests) {
             let stated = stated.filter(|stated| stated.text().as_deref() != Some(""));
             match digest(stated, Some(algorithm), &mut self.events)? {
-                Some(found) if found.is_empty() && stated.is_some() => return Ok(()),
-                Some(found) => digests.extend(found),
+                Some(found) => promise.digests.extend(found.digests),
                 None => return Ok(()),
             }
         }
         for url in urls.items() {
             let item = self.item(url);
-            let item = item.map(|it| it.with_length(length.clone()).with_digests(&digests));
-            self.events.pass(item)?;
+            self.events.promise(item, &promise)?;
         }
         Ok(())
     }
@@ -188,6 +190,8 @@ impl Reader<'_, '_> {
 
 /// Whether a text, or one of a list of texts, is wanted.
 fn has(value: Option<Value<'_>>, is_wanted: impl Fn(&str) -> bool) -> bool {
-    let mut items = value.into_iter().flat_map(Value::items);
-    items.any(|item| item.text().is_some_and(|text| is_wanted(&text)))
+    value
+        .into_iter()
+        .flat_map(Value::items)
+        .any(|item| item.text().is_some_and(|text| is_wanted(&text)))
 }

@@ -14,8 +14,8 @@
 //! | [`ssd3`] | catalogues |
 //! | [`list`], [`sitemap`], [`table`], [`jsonl`] | other lists |
 //! | [`sums`], [`tfds`] | lists of digests |
-//! | [`bazel_registry`], [`brew_json`], [`conandata`], [`debian_sources`], [`nix_sources`], [`opam`] | package registries |
-//! | [`obo_purl`], [`redirects`] | redirect services |
+//! | [`bazel_registry`], [`brew_json`], [`conandata`], [`debian_sources`], [`nix_sources`] | package registries |
+//! | [`redirects`] | redirect services |
 //! | [`schemastore`] | schema stores |
 //! | [`annex`], [`datapackage`], [`dvc`], [`jsonld`], [`metalink`] | descriptions of data sets and downloads |
 //! | [`own_file`] | files of the repository itself |
@@ -41,7 +41,6 @@ pub mod debian_sources;
 pub mod digest;
 pub mod documents;
 pub mod dvc;
-mod entries;
 mod escape;
 mod file_events;
 pub mod htaccess;
@@ -54,11 +53,10 @@ pub mod list;
 pub mod metalink;
 pub mod model;
 pub mod nix_sources;
-pub mod obo_purl;
-pub mod opam;
 pub mod own_file;
 pub mod redirects;
 pub mod schemastore;
+mod scheme;
 pub mod sitemap;
 pub mod ssd3;
 pub mod sums;

@@ -1,16 +1,14 @@
 //! Metalink 4 (RFC 5854): files with their mirrors, lengths and digests.
 
 use std::io::BufRead;
-use std::ops::Range;
 use std::sync::Arc;
 
-use quick_xml::events::BytesStart;
 use urldb_format::Algorithm;
 
 use crate::digest::{self, Unknown, notice};
-use crate::file_events::{Digests, FileEvents};
-use crate::model::{ListItem, Location, Notice, NoticeSeverity, ReadError, Sink};
-use crate::xml_text::{self, Element, ElementText, Elements};
+use crate::file_events::FileEvents;
+use crate::model::{FilePromise, ListItem, Location, Notice, NoticeSeverity, ReadError, Sink};
+use crate::xml_text::{self, Element};
 
 /// The size limit of a file, which can describe some 50,000 files.
 const MAX_FILE: u64 = 16 << 20;
@@ -31,20 +29,19 @@ const OLD_NAMESPACE: &str = "http://www.metalinker.org/";
 /// [`ReadError::Malformed`] if the file is no XML, has a document type, is no Metalink, is one of version 3, is larger than
 /// 16 MiB, or has more than 100,000 URLs of one `file`.
 pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    let mut metalink = Metalink {
-        events: FileEvents { file, sink },
-        file: None,
-        open: (Kind::Url, 1),
-    };
-    xml_text::read(input, MAX_FILE, file, &mut metalink)
-}
-
-/// The meaning of an element of a file.
-enum Kind {
-    Url,
-    Size,
-    /// The digest of this algorithm.
-    Hash(String),
+    let mut events = FileEvents { file, sink };
+    let (mut open, mut is_checked) = (OpenFile::default(), false);
+    xml_text::read(input, MAX_FILE, file, "Metalink", &mut |around, element| {
+        // Once: a root may have megabytes of attributes.
+        if !std::mem::replace(&mut is_checked, true) {
+            check_root(around.first().unwrap_or(&element), file)?;
+        }
+        match around {
+            [_, parent] if parent.name == "file" => open.take(element, &mut events),
+            [_] if element.name == "file" => std::mem::take(&mut open).pass(&mut events),
+            _ => Ok(()),
+        }
+    })
 }
 
 /// A `file` whose end is not read yet.
@@ -52,162 +49,81 @@ enum Kind {
 struct OpenFile {
     /// The line of each URL, and the URL.
     urls: Vec<(u64, String)>,
-    length: Option<(u64, Option<Range<u64>>)>,
-    digests: Digests,
+    promise: FilePromise,
     is_refused: bool,
 }
 
 impl OpenFile {
-    fn set_length(
-        &mut self,
-        text: &str,
-        place: Option<Range<u64>>,
-        location: Location,
-    ) -> Result<(), Notice> {
-        let length = text.parse().map_err(|_| {
+    /// Takes an element of the file.
+    fn take(&mut self, element: Element, events: &mut FileEvents<'_, '_>) -> Result<(), ReadError> {
+        let line = element.line;
+        let taken = match &*element.name {
+            "url" if self.urls.len() == MAX_MIRRORS => {
+                let message = format!("a file has more than {MAX_MIRRORS} URLs");
+                return Err(ReadError::malformed(events.file, line, message));
+            }
+            "url" => {
+                self.urls.push((line, element.text));
+                Ok(())
+            }
+            "size" => self.set_length(element, events.at(line)),
+            "hash" => self.add_digest(element, &events.at(line)),
+            "metaurl" => {
+                let why = "the link leads to another description of the file";
+                return events.skip(line, "metaurl", why);
+            }
+            _ => Ok(()),
+        };
+        taken.or_else(|notice| {
+            self.is_refused |= notice.severity == NoticeSeverity::Refused;
+            events.pass(notice)
+        })
+    }
+
+    fn set_length(&mut self, size: Element, location: Location) -> Result<(), Notice> {
+        let length = size.text.parse().map_err(|_| {
             let message = "the size is no number of bytes";
             Notice::refused(location, "bad-length", message)
         })?;
-        self.length = Some((length, place));
+        self.promise.length = Some((length, size.place));
         Ok(())
     }
 
     /// Adds the digest of an algorithm, which has its name in the registry of IANA, such as `sha-256`.
-    fn add_digest(
-        &mut self,
-        name: &str,
-        text: &str,
-        place: Option<Range<u64>>,
-        location: Location,
-    ) -> Result<(), Notice> {
-        let algorithm = Algorithm::from_name(name);
-        let algorithm = algorithm.ok_or_else(|| Unknown::Algorithm(name.to_owned()));
-        let found = algorithm.and_then(|algorithm| digest::parse(text, Some(algorithm)));
-        let digest = found.map_err(|unknown| notice(location.clone(), &unknown))?;
-        let algorithm = digest.algorithm();
-        let mut known = self.digests.iter();
-        match known.find(|(known, _)| known.algorithm() == algorithm) {
-            Some((known, _)) if *known != digest => {
-                let message = format!("the file has two values for {algorithm}");
-                return Err(Notice::refused(location, "contradiction", message));
-            }
-            Some(_) => {}
-            None => self.digests.push((digest, place)),
-        }
-        Ok(())
+    fn add_digest(&mut self, hash: Element, location: &Location) -> Result<(), Notice> {
+        let name = hash.attribute("type").unwrap_or_default();
+        let algorithm = Algorithm::from_name(&name).ok_or(Unknown::Algorithm(name));
+        let digest = algorithm
+            .and_then(|algorithm| digest::parse(&hash.text, Some(algorithm)))
+            .map_err(|unknown| notice(location.clone(), &unknown))?;
+        self.promise.add(digest, hash.place).map_err(|algorithm| {
+            let message = format!("the file has two values for {algorithm}");
+            Notice::refused(location.clone(), "contradiction", message)
+        })
+    }
+
+    /// Passes the items of the file on.
+    fn pass(self, events: &mut FileEvents<'_, '_>) -> Result<(), ReadError> {
+        self.urls
+            .iter()
+            .filter(|_| !self.is_refused)
+            .try_for_each(|(line, url)| {
+                let item = ListItem::new(events.at(*line), url);
+                events.promise(item, &self.promise)
+            })
     }
 }
 
-struct Metalink<'a, 'b> {
-    events: FileEvents<'a, 'b>,
-    file: Option<OpenFile>,
-    /// The meaning and the line of the last element of a file.
-    open: (Kind, u64),
-}
-
-impl Elements for Metalink<'_, '_> {
-    const NAME: &'static str = "a Metalink";
-    const EMPTY: &'static str = "this is no Metalink: it has no element";
-
-    fn enter(&mut self, element: &Element<'_>) -> Result<bool, ReadError> {
-        let kind = match (element.depth, element.name) {
-            (1, _) => {
-                self.check_root(element)?;
-                return Ok(false);
-            }
-            (2, "file") => {
-                self.file = Some(OpenFile::default());
-                return Ok(false);
-            }
-            (3, "url") => Kind::Url,
-            (3, "size") => Kind::Size,
-            (3, "hash") => Kind::Hash(attribute(element.tag, "type").unwrap_or_default()),
-            (3, "metaurl") if self.file.is_some() => {
-                let why = "the link leads to another description of the file";
-                self.events.skip(element.line, "metaurl", why)?;
-                return Ok(false);
-            }
-            _ => return Ok(false),
-        };
-        self.open = (kind, element.line);
-        Ok(self.file.is_some())
-    }
-
-    fn leave(&mut self, depth: usize, text: Option<ElementText>) -> Result<(), ReadError> {
-        if let Some(text) = text {
-            return self.value(text);
-        }
-        match self.file.take_if(|_| depth == 2) {
-            Some(file) if !file.is_refused => self.file(file),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl Metalink<'_, '_> {
-    fn check_root(&self, element: &Element<'_>) -> Result<(), ReadError> {
-        let version = attribute(element.tag, "version");
-        let is_old = version.is_some_and(|version| version.starts_with('3'))
-            || (**element.tag).contains(OLD_NAMESPACE);
-        let message = if element.name != "metalink" {
-            "this is no Metalink: its root is no `metalink`"
-        } else if is_old {
-            "this is a Metalink of version 3; convert it to version 4 (RFC 5854)"
-        } else {
-            return Ok(());
-        };
-        Err(ReadError::malformed(
-            self.events.file,
-            element.line,
-            message,
-        ))
-    }
-
-    /// The value of the last element of a file.
-    fn value(&mut self, element: ElementText) -> Result<(), ReadError> {
-        let (kind, line) = &self.open;
-        let location = self.events.at(*line);
-        let Some(file) = &mut self.file else {
-            return Ok(());
-        };
-        if file.urls.len() == MAX_MIRRORS {
-            let message = format!("a file has more than {MAX_MIRRORS} URLs");
-            return Err(ReadError::malformed(self.events.file, *line, message));
-        }
-        let ElementText { text, place } = element;
-        let refused = match kind {
-            Kind::Url => {
-                file.urls.push((*line, text));
-                None
-            }
-            Kind::Size => file.set_length(&text, place, location).err(),
-            Kind::Hash(name) => file.add_digest(name, &text, place, location).err(),
-        };
-        if let Some(notice) = refused {
-            file.is_refused |= notice.severity == NoticeSeverity::Refused;
-            self.events.pass(notice)?;
-        }
-        Ok(())
-    }
-
-    /// The items of a file.
-    fn file(&mut self, file: OpenFile) -> Result<(), ReadError> {
-        for (line, url) in file.urls {
-            let item = ListItem::new(self.events.at(line), &url);
-            let length = file.length.clone();
-            self.events
-                .pass(item.map(|it| it.with_length(length).with_digests(&file.digests)))?;
-        }
-        Ok(())
-    }
-}
-
-/// The value of an attribute.
-fn attribute(element: &BytesStart<'_>, name: &str) -> Option<String> {
-    let mut attributes = element.attributes().filter_map(Result::ok);
-    let found = attributes.find(|attribute| {
-        let key: &str = attribute.key.as_ref();
-        key == name
-    });
-    Some(found?.value.into_owned())
+fn check_root(root: &Element, file: &Arc<str>) -> Result<(), ReadError> {
+    let version = root.attribute("version");
+    let is_old =
+        version.is_some_and(|version| version.starts_with('3')) || root.tag.contains(OLD_NAMESPACE);
+    let message = if root.name != "metalink" {
+        "this is no Metalink: its root is no `metalink`"
+    } else if is_old {
+        "this is a Metalink of version 3; convert it to version 4 (RFC 5854)"
+    } else {
+        return Ok(());
+    };
+    Err(ReadError::malformed(file, root.line, message))
 }

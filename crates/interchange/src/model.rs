@@ -6,13 +6,14 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use urldb_canon::{Identity, RequestUrl, Scheme, identify, kind_of_held};
-use urldb_format::{Digest, HELD_URIS, Mapping, Metadata, Record};
+use urldb_format::{Algorithm, Digest, HELD_URIS, Mapping, Metadata, Record};
 
 use crate::controls::ControlCharacter;
 
 /// A location in a source.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Location {
     /// The file name, as messages show it.
     pub file: Arc<str>,
@@ -21,7 +22,7 @@ pub struct Location {
 }
 
 /// A position in a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Position {
     /// A line, from 1.
     Line(u64),
@@ -66,7 +67,7 @@ pub struct Span {
 }
 
 /// One URL of a source, with the data that the source has about it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListItem {
     /// The location in the source.
     pub location: Location,
@@ -85,7 +86,9 @@ pub struct ListItem {
     /// The time of a capture, `YYYYMMDDhhmmss`; the latest capture counts.
     pub moment: Option<String>,
     /// The spans of values of the record, where the value stands in the file as plain text. Several items can share
-    /// a span, such as mirrors of one file. Empty for compressed input, and for formats whose values nobody edits.
+    /// a span, such as mirrors of one file. Empty for compressed input, for formats whose values nobody edits, and
+    /// after serialization.
+    #[serde(skip)]
     pub spans: Vec<Span>,
 }
 
@@ -96,20 +99,27 @@ impl ListItem {
     /// A notice that says why the database cannot hold the URL.
     pub fn new(location: Location, url: &str) -> Result<Self, Notice> {
         match identify(url) {
-            Ok(Identity {
-                scheme, host, path, ..
-            }) => Ok(Self {
-                location,
-                scheme,
-                host,
-                record: Record::new(path),
-                metadata: None,
-                spelling: None,
-                written: None,
-                moment: None,
-                spans: vec![],
-            }),
+            Ok(found) => Ok(Self::of(location, found)),
             Err(error) => Err(Notice::refused(location, error.code(), error.to_string())),
+        }
+    }
+
+    /// An item with only a URL that is taken apart.
+    pub(crate) fn of(location: Location, url: Identity) -> Self {
+        Self::at(location, url.scheme, url.host, url.path)
+    }
+
+    fn at(location: Location, scheme: Scheme, host: String, path: String) -> Self {
+        Self {
+            location,
+            scheme,
+            host,
+            record: Record::new(path),
+            metadata: None,
+            spelling: None,
+            written: None,
+            moment: None,
+            spans: vec![],
         }
     }
 
@@ -119,17 +129,10 @@ impl ListItem {
     /// As [`Self::new`], unless the URI can be held.
     pub(crate) fn of_uri(location: Location, uri: &str) -> Result<Self, Notice> {
         match Self::new(location.clone(), uri) {
-            Err(_) if kind_of_held(uri).is_some() => Ok(Self {
-                location,
-                scheme: Scheme::Http,
-                host: HELD_URIS.to_owned(),
-                record: Record::new(uri),
-                metadata: None,
-                spelling: None,
-                written: None,
-                moment: None,
-                spans: vec![],
-            }),
+            Err(_) if kind_of_held(uri).is_some() => {
+                let host = HELD_URIS.to_owned();
+                Ok(Self::at(location, Scheme::Http, host, uri.to_owned()))
+            }
             other => other,
         }
     }
@@ -146,34 +149,18 @@ impl ListItem {
         RequestUrl::new(self.scheme, &self.host, &self.record.path)
     }
 
-    /// Promises a digest; `range` is its place in the file, if it has one.
-    pub(crate) fn set_digest(&mut self, digest: &Digest, range: Option<Range<u64>>) {
-        self.record.set_digest(digest);
-        self.set_span(digest.algorithm().key(), range);
-    }
-
-    /// Promises digests, each with its place in the file.
+    /// Promises the bytes of a file.
     #[must_use]
-    pub(crate) fn with_digests(mut self, digests: &[(Digest, Option<Range<u64>>)]) -> Self {
-        for (digest, place) in digests {
-            self.set_digest(digest, place.clone());
+    pub(crate) fn promising(mut self, promise: &FilePromise) -> Self {
+        if let Some((length, place)) = &promise.length {
+            self.record.content_length = Some(*length);
+            self.set_span("content-length", place.clone());
+        }
+        for (digest, place) in &promise.digests {
+            self.record.set_digest(digest);
+            self.set_span(digest.algorithm().key(), place.clone());
         }
         self
-    }
-
-    /// Promises a length, if there is one, with its place in the file.
-    #[must_use]
-    pub(crate) fn with_length(mut self, length: Option<(u64, Option<Range<u64>>)>) -> Self {
-        if let Some((length, place)) = length {
-            self.set_length(length, place);
-        }
-        self
-    }
-
-    /// Promises a length; `range` is its place in the file, if it has one.
-    pub(crate) fn set_length(&mut self, length: u64, range: Option<Range<u64>>) {
-        self.record.content_length = Some(length);
-        self.set_span("content-length", range);
     }
 
     /// Promises a redirect; `range` is the place of its target in the file, if it has one.
@@ -207,16 +194,47 @@ impl ListItem {
                 record.path.starts_with('/')
             }
         });
-        let refused = || {
-            let message = if self.is_held() {
-                "the path of the record is not its URI"
-            } else {
-                "the path of the record does not begin with `/`"
-            };
+        self.record = record.ok_or_else(|| {
+            let message = "the path of the record is neither its URI nor begins with `/`";
             Notice::refused(self.location.clone(), "bad-path", message)
-        };
-        self.record = record.ok_or_else(refused)?;
+        })?;
         Ok(self)
+    }
+}
+
+/// The promise of a file's bytes, each value with its place in the list, if it has one.
+#[derive(Debug, Default)]
+pub(crate) struct FilePromise {
+    pub(crate) length: Option<(u64, Option<Range<u64>>)>,
+    pub(crate) digests: Vec<(Digest, Option<Range<u64>>)>,
+}
+
+impl FilePromise {
+    /// A promise whose values have no places.
+    pub(crate) fn of(length: Option<u64>, digest: Option<Digest>) -> Self {
+        Self {
+            length: length.map(|length| (length, None)),
+            digests: digest.into_iter().map(|digest| (digest, None)).collect(),
+        }
+    }
+
+    /// Adds a digest, unless it is known.
+    ///
+    /// # Errors
+    /// The algorithm, if another digest of it is known.
+    pub(crate) fn add(
+        &mut self,
+        digest: Digest,
+        place: Option<Range<u64>>,
+    ) -> Result<(), Algorithm> {
+        let algorithm = digest.algorithm();
+        let mut known = self.digests.iter();
+        match known.find(|(known, _)| known.algorithm() == algorithm) {
+            Some((known, _)) if *known != digest => return Err(algorithm),
+            Some(_) => {}
+            None => self.digests.push((digest, place)),
+        }
+        Ok(())
     }
 }
 
@@ -435,8 +453,10 @@ impl<'a> DomainRecord<'a> {
 
     /// The URLs that runs request for the record: one for each of its schemes.
     pub fn urls(&self) -> impl Iterator<Item = RequestUrl> {
-        let schemes = self.metadata.schemes_of(self.record).into_iter();
-        schemes.filter_map(|scheme| RequestUrl::new(scheme, self.domain, &self.record.path))
+        self.metadata
+            .schemes_of(self.record)
+            .into_iter()
+            .filter_map(|scheme| RequestUrl::new(scheme, self.domain, &self.record.path))
     }
 
     /// Whether the record requests its URL with a plain GET, and without a header that `vary` names, so that the URL

@@ -5,9 +5,8 @@
 use std::io::BufRead;
 use std::sync::Arc;
 
-use crate::entries::{self, ListPosition};
 use crate::file_events::FileEvents;
-use crate::json_text::{Value, integrity};
+use crate::json_text::{JsonText, Value, integrity, read_written};
 use crate::model::{ReadError, Sink};
 
 /// Reads a list of sources.
@@ -17,13 +16,14 @@ use crate::model::{ReadError, Sink};
 /// any may match (`several-digests`).
 ///
 /// # Errors
-/// [`ReadError::Malformed`] if the file is no JSON object with the list `sources`, [`ReadError::Input`] if a source has
-/// more than 1 MiB.
+/// [`ReadError::Malformed`] if the file is no JSON object with the list `sources`, [`ReadError::Input`] if it has more
+/// than 128 MiB.
 pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let mut events = FileEvents { file, sink };
-    entries::read(input, file, ListPosition::Key("sources"), &mut |source| {
-        read_source(source, &mut events)
-    })
+    let text = read_written(input, file)?;
+    JsonText::of_part(&text, 1)
+        .entries("sources", file)?
+        .try_for_each(|source| read_source(source, &mut events))
 }
 
 fn read_source<'a>(source: Value<'a>, events: &mut FileEvents<'_, '_>) -> Result<(), ReadError> {
@@ -34,9 +34,10 @@ fn read_source<'a>(source: Value<'a>, events: &mut FileEvents<'_, '_>) -> Result
     };
     if let Some(kind) = other(kind, "url") {
         let text = kind.text();
-        let mut systems = ["git", "hg", "svn"].into_iter();
-        let system = systems.find(|system| text.as_deref() == Some(*system));
-        let code = system.unwrap_or("type");
+        let code = ["git", "hg", "svn"]
+            .into_iter()
+            .find(|system| text.as_deref() == Some(*system))
+            .unwrap_or("type");
         return events.skip(kind.line(), code, "the source is no file");
     }
     let Some(urls) = urls.filter(|urls| urls.is_list()) else {
@@ -51,7 +52,7 @@ fn read_source<'a>(source: Value<'a>, events: &mut FileEvents<'_, '_>) -> Result
         let why = "the digest is that of what a script made";
         return events.skip(script.line(), "post-fetch", why);
     }
-    let Some(digests) = integrity(stated, events)? else {
+    let Some(promise) = integrity(stated, events)? else {
         return Ok(());
     };
     for url in urls.items() {
@@ -62,7 +63,7 @@ fn read_source<'a>(source: Value<'a>, events: &mut FileEvents<'_, '_>) -> Result
             }
             _ => {
                 let item = url.item(events.file);
-                events.pass(item.map(|item| item.with_digests(&digests)))?;
+                events.promise(item, &promise)?;
             }
         }
     }

@@ -12,10 +12,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
-use urldb_format::{Algorithm, Digest};
+use urldb_format::Algorithm;
 
 use crate::digest;
-use crate::model::{ListItem, Location, Notice, ReadError, Sink};
+use crate::file_events::FileEvents;
+use crate::model::{FilePromise, ListItem, ReadError, Sink};
 use crate::sums::item_below;
 
 /// The size limit of a pointer. Those of Git LFS have at most 1,023 bytes; the keys of git-annex are file names.
@@ -29,26 +30,6 @@ const ANNEX: &str = "annex/objects/";
 
 /// Files that git and Apache read, and that servers do not publish.
 const OF_SERVERS: [&str; 2] = [".git", ".ht"];
-
-/// The promise of a file.
-#[derive(Default)]
-pub(crate) struct Content {
-    length: Option<u64>,
-    digest: Option<Digest>,
-}
-
-impl Content {
-    /// The item with this promise.
-    pub(crate) fn promised(&self, mut item: ListItem) -> ListItem {
-        if let Some(length) = self.length {
-            item.set_length(length, None);
-        }
-        if let Some(digest) = &self.digest {
-            item.set_digest(digest, None);
-        }
-        item
-    }
-}
 
 /// The place of a file on the server.
 #[derive(Debug, Clone, Copy)]
@@ -75,48 +56,43 @@ pub fn read<R: Read>(
     open: impl FnOnce(&Path) -> io::Result<R>,
     sink: &mut Sink<'_>,
 ) -> Result<(), ReadError> {
-    let location = Location::line(file, 1);
-    let left_out = |code, message: &str| Notice::left_out(location.clone(), code, message);
+    let mut events = FileEvents { file, sink };
     let Published { name, base, index } = published;
     let file_name = name.rsplit('/').next().unwrap_or(name);
     if OF_SERVERS.iter().any(|start| file_name.starts_with(start)) {
-        return Ok(sink(
-            left_out("of-server", "servers do not publish the file").into(),
-        )?);
+        return events.skip(1, "of-server", "servers do not publish the file");
     }
     let content = if urldb_files::is_link(path) {
         let target = urldb_files::link_target(path).map_err(ReadError::input(file))?;
         match target.to_str().and_then(key_in) {
             Some(key) => of_key(key),
-            None => return Ok(sink(left_out("link", "the file is a link").into())?),
+            None => return events.skip(1, "link", "the file is a link"),
         }
     } else {
         let opened = open(path).map_err(ReadError::input(file))?;
         content_of(opened).map_err(ReadError::input(file))?
     };
-    if content.length.is_none() && content.digest.is_none() {
-        let message = "the key of git-annex has neither a length nor a digest";
-        return Ok(sink(left_out("annex", message).into())?);
+    if content.length.is_none() && content.digests.is_empty() {
+        let why = "the key of git-annex has neither a length nor a digest";
+        return events.skip(1, "annex", why);
     }
-    let promise = |item| content.promised(item);
-    let item = item_below(base, name, location.clone());
-    sink(item.map(promise).into())?;
+    events.promise(item_below(base, name, events.at(1)), &content)?;
     if !index.iter().any(|index| index == file_name) {
         return Ok(());
     }
     let folder = name.strip_suffix(file_name).unwrap_or_default();
     let item = match folder.strip_suffix('/') {
-        None => ListItem::new(location, base),
-        Some(folder) => item_below(base, folder, location).map(|mut item| {
+        None => ListItem::new(events.at(1), base),
+        Some(folder) => item_below(base, folder, events.at(1)).map(|mut item| {
             item.record.path.push('/');
             item
         }),
     };
-    Ok(sink(item.map(promise).into())?)
+    events.promise(item, &content)
 }
 
 /// The promise of a file's bytes, or of those that they point at.
-fn content_of(mut input: impl Read) -> io::Result<Content> {
+fn content_of(mut input: impl Read) -> io::Result<FilePromise> {
     let mut start = Vec::with_capacity(MAX_POINTER + 1);
     let limit = MAX_POINTER as u64 + 1;
     input.by_ref().take(limit).read_to_end(&mut start)?;
@@ -137,14 +113,12 @@ fn content_of(mut input: impl Read) -> io::Result<Content> {
         length += read as u64;
     }
     let text = data_encoding::HEXLOWER.encode(&hash.finalize());
-    Ok(Content {
-        length: Some(length),
-        digest: digest::parse(&text, Some(Algorithm::Sha256)).ok(),
-    })
+    let digest = digest::parse(&text, Some(Algorithm::Sha256)).ok();
+    Ok(FilePromise::of(Some(length), digest))
 }
 
 /// The content that a pointer names.
-fn pointed_at(text: &str) -> Option<Content> {
+fn pointed_at(text: &str) -> Option<FilePromise> {
     if let Some(key) = text.strip_prefix('/').and_then(key_in) {
         return Some(of_key(key));
     }
@@ -152,10 +126,9 @@ fn pointed_at(text: &str) -> Option<Content> {
     lines.next().filter(|first| *first == LFS)?;
     let value = |key: &str| lines.clone().find_map(|line| line.strip_prefix(key));
     let oid = value("oid sha256:")?;
-    Some(Content {
-        length: Some(value("size ")?.parse().ok()?),
-        digest: Some(digest::parse(oid, Some(Algorithm::Sha256)).ok()?),
-    })
+    let length = value("size ")?.parse().ok()?;
+    let digest = digest::parse(oid, Some(Algorithm::Sha256)).ok()?;
+    Some(FilePromise::of(Some(length), Some(digest)))
 }
 
 /// The pointer of git-annex for the target of a link of git-annex: both stand for the same content.
@@ -172,16 +145,16 @@ fn key_in(path: &str) -> Option<&str> {
 }
 
 /// The promise of a key: `BACKEND-sLENGTH--DIGEST`, with a file extension after the digest if the backend ends in `E`.
-pub(crate) fn of_key(key: &str) -> Content {
+pub(crate) fn of_key(key: &str) -> FilePromise {
     let Some((fields, name)) = key.split_once("--") else {
-        return Content::default();
+        return FilePromise::default();
     };
     let mut fields = fields.split('-');
     let backend = fields.next().unwrap_or_default();
     // A chunk is a part of the file.
     let is_chunk = fields.clone().any(|field| field.starts_with(['S', 'C']));
     if is_chunk {
-        return Content::default();
+        return FilePromise::default();
     }
     let length = fields.find_map(|field| field.strip_prefix('s')?.parse().ok());
     let (algorithm, name) = match backend.strip_suffix('E') {
@@ -190,7 +163,7 @@ pub(crate) fn of_key(key: &str) -> Content {
     };
     let algorithm = Algorithm::from_name(algorithm);
     let digest = algorithm.and_then(|algorithm| digest::parse(name, Some(algorithm)).ok());
-    Content { length, digest }
+    FilePromise::of(length, digest)
 }
 
 /// Whether the digest of a key has an algorithm that no record holds.
@@ -292,8 +265,9 @@ mod tests {
     fn keys_of_git_annex() {
         let of = |key: &str| {
             let content = of_key(key);
-            let algorithm = content.digest.map(|digest| digest.algorithm());
-            (content.length, algorithm)
+            let digest = content.digests.first();
+            let algorithm = digest.map(|(digest, _)| digest.algorithm());
+            (content.length.map(|(length, _)| length), algorithm)
         };
         let sha256 = Some(Algorithm::Sha256);
         assert_eq!(of(&format!("SHA256-s6--{HELLO}")), (Some(6), sha256));
@@ -340,7 +314,7 @@ mod tests {
             pointed_at(&format!("{LFS}\n{text}"));
             let whole = content_of(text.as_bytes()).unwrap();
             let is_pointer = text.starts_with('/') && key_in(&text[1..]).is_some();
-            proptest::prop_assert!(is_pointer || whole.length == Some(text.len() as u64));
+            proptest::prop_assert!(is_pointer || whole.length == Some((text.len() as u64, None)));
         }
     }
 }

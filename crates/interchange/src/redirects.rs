@@ -11,8 +11,10 @@ use std::sync::Arc;
 use url::{Origin, Url};
 
 use crate::budget::Budget;
-use crate::input::{InputLine, LimitedReader, LineReader};
+use crate::file_events::{FileEvents, FileLine};
+use crate::input::LimitedReader;
 use crate::model::{ListItem, Location, Notice, ReadError, Sink};
+use crate::scheme::is_http;
 
 /// The size limit of a file. Hosts take at most some thousand rules.
 const MAX_FILE: u64 = 16 << 20;
@@ -62,9 +64,9 @@ pub fn read(
         patterns: vec![],
         comparisons: 0,
     };
-    let mut lines = LineReader::new(BufReader::new(LimitedReader::new(input, MAX_FILE)));
-    while let Some(line) = lines.next().map_err(ReadError::input(file))? {
-        let location = Location::line(file, line.number);
+    let input = BufReader::new(LimitedReader::new(input, MAX_FILE));
+    FileEvents { file, sink }.each_line(input, &mut |line, events| {
+        let location = events.at(line.number);
         let found = site.line(&line, location.clone());
         let malformed = |message| ReadError::Malformed { location, message };
         if site.patterns.len() > MOST_PATTERNS {
@@ -72,13 +74,11 @@ pub fn read(
                 format!("the file has more than {MOST_PATTERNS} rules with `*` or `:name`");
             return Err(malformed(message));
         }
-        let spent = budget.spend(std::mem::take(&mut site.comparisons));
-        spent.map_err(|exhausted| malformed(exhausted.to_string()))?;
-        if let Some(found) = found {
-            sink(found.into())?;
-        }
-    }
-    Ok(())
+        budget
+            .spend(std::mem::take(&mut site.comparisons))
+            .map_err(|exhausted| malformed(exhausted.to_string()))?;
+        found.map_or(Ok(()), |found| events.pass(found))
+    })
 }
 
 struct Site {
@@ -156,17 +156,15 @@ impl Site {
     /// The item of a line; `None` for a line without a rule.
     fn line(
         &mut self,
-        line: &InputLine<'_>,
+        line: &FileLine<'_>,
         location: Location,
     ) -> Option<Result<ListItem, Notice>> {
-        let text = match line.text {
-            Ok(text) => text,
-            Err(why) => return Some(Err(Notice::refused(location, "bad-line", why))),
-        };
-        let content = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let words = content.split_ascii_whitespace();
-        let words = words.take_while(|word| !word.starts_with('#'));
-        let words: Vec<Word> = words
+        let text = line.text;
+        let words: Vec<Word> = text
+            .strip_prefix('\u{feff}')
+            .unwrap_or(text)
+            .split_ascii_whitespace()
+            .take_while(|word| !word.starts_with('#'))
             .map(|word| {
                 let start = line.offset + (word.as_ptr().addr() - text.as_ptr().addr()) as u64;
                 (word, start..start + word.len() as u64)
@@ -184,10 +182,13 @@ impl Site {
     ) -> Result<ListItem, Notice> {
         let refused = |message: &str| Notice::refused(location.clone(), "bad-line", message);
         let left_out = |code, message: &str| Notice::left_out(location.clone(), code, message);
-        let url = self.base.join(from).ok().filter(|_| is_place(from));
-        let url = url.ok_or_else(|| refused("the line does not begin with a path or a URL"))?;
-        let queries = rest.iter().take_while(|(word, _)| !is_place(word));
-        let queries = queries.count();
+        let url = self
+            .base
+            .join(from)
+            .ok()
+            .filter(|_| is_place(from))
+            .ok_or_else(|| refused("the line does not begin with a path or a URL"))?;
+        let queries = rest.iter().take_while(|(word, _)| !is_place(word)).count();
         let mut rest = rest[queries..].iter();
         let Some((to, to_range)) = rest.next() else {
             return Err(refused("the rule has no target"));
@@ -308,11 +309,7 @@ impl Site {
 
 /// Whether a word is a path or a URL.
 fn is_place(word: &str) -> bool {
-    let has = |scheme: &str| {
-        let start = word.get(..scheme.len());
-        start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
-    };
-    word.starts_with('/') || has("http://") || has("https://")
+    word.starts_with('/') || is_http(word)
 }
 
 /// The status of a word such as `301` or `301!`.

@@ -3,29 +3,32 @@
 use std::io::BufRead;
 use std::sync::Arc;
 
-use crate::entries::{self, ListPosition};
 use crate::file_events::FileEvents;
+use crate::json_text::{JsonText, read_written};
 use crate::model::{ReadError, Sink};
 
 /// Reads a catalogue. Its URLs promise to answer, nothing else.
 ///
 /// # Errors
-/// [`ReadError::Malformed`] if the file is no JSON object with the list `schemas`, [`ReadError::Input`] if a schema has
-/// more than 1 MiB.
+/// [`ReadError::Malformed`] if the file is no JSON object with the list `schemas`, [`ReadError::Input`] if it has more
+/// than 128 MiB.
 pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let mut events = FileEvents { file, sink };
-    entries::read(input, file, ListPosition::Key("schemas"), &mut |schema| {
+    let text = read_written(input, file)?;
+    for schema in JsonText::of_part(&text, 1).entries("schemas", file)? {
         match schema.get("url") {
             Some(url) => events.pass(url.item(file))?,
             None => events.refuse(schema.line(), "no-url", "the schema has no `url`")?,
         }
         let Some(versions) = schema.get("versions") else {
-            return Ok(());
+            continue;
         };
         if !versions.is_object() {
-            return events.refuse(versions.line(), "bad-value", "`versions` is no object");
+            events.refuse(versions.line(), "bad-value", "`versions` is no object")?;
         }
-        let mut urls = versions.members();
-        urls.try_for_each(|(_, url)| events.pass(url.item(file)))
-    })
+        for (_, url) in versions.members() {
+            events.pass(url.item(file))?;
+        }
+    }
+    Ok(())
 }

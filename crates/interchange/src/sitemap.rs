@@ -15,7 +15,7 @@ use urldb_files::{Kind, Root, RootFile};
 use crate::budget::Budget;
 use crate::input;
 use crate::model::{DomainRecord, ListItem, Location, Notice, ReadError, Sink};
-use crate::xml_text::{self, Element, ElementText, Elements};
+use crate::xml_text;
 
 /// The size limit of one decompressed file, in bytes; the protocol says 50 MiB.
 const MAX_SIZE: u64 = 64 << 20;
@@ -44,13 +44,7 @@ pub fn read(
     sink: &mut Sink<'_>,
 ) -> Result<(), ReadError> {
     let mut children = Vec::new();
-    parse(input, shown, &mut |kind, location, loc| match kind {
-        LocTarget::Url => Ok(sink(ListItem::new(location, loc).into())?),
-        LocTarget::Sitemap => {
-            children.push((location, loc.to_owned()));
-            Ok(())
-        }
-    })?;
+    read_one(input, shown, Some(&mut children), sink)?;
     let mut seen = HashSet::new();
     for (location, loc) in children {
         let Some(child) = find(folder, &loc).map_err(ReadError::input(shown))? else {
@@ -60,24 +54,34 @@ pub fn read(
             continue;
         };
         if seen.insert(child.path()) {
-            read_child(&child, budget, sink)?;
+            let shown: Arc<str> = child.to_string().into();
+            let input = input::open(&child, budget).map_err(ReadError::input(&shown))?;
+            read_one(input, &shown, None, sink)?;
         }
     }
     Ok(())
 }
 
-fn read_child(file: &RootFile, budget: &Budget, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    let shown: Arc<str> = file.to_string().into();
-    let input = input::open(file, budget).map_err(ReadError::input(&shown))?;
-    parse(input, &shown, &mut |kind, location, loc| {
-        let found = match kind {
-            LocTarget::Url => ListItem::new(location, loc).into(),
-            LocTarget::Sitemap => {
+/// Reads a sitemap, or the places and URLs of the sitemaps of an index into `children`.
+fn read_one(
+    input: impl BufRead,
+    shown: &Arc<str>,
+    mut children: Option<&mut Vec<(Location, String)>>,
+    sink: &mut Sink<'_>,
+) -> Result<(), ReadError> {
+    parse(input, shown, &mut |kind, location, loc| {
+        let event = match (kind, &mut children) {
+            (LocTarget::Url, _) => ListItem::new(location, loc).into(),
+            (LocTarget::Sitemap, Some(children)) => {
+                children.push((location, loc.to_owned()));
+                return Ok(());
+            }
+            (LocTarget::Sitemap, None) => {
                 let message = format!("an index names no other index, so {loc} is not looked for");
                 Notice::refused(location, "index-in-index", message).into()
             }
         };
-        Ok(sink(found)?)
+        Ok(sink(event)?)
     })
 }
 
@@ -89,8 +93,14 @@ fn find(folder: &Root, loc: &str) -> io::Result<Option<RootFile>> {
     let Ok(identity) = identify(loc) else {
         return Ok(None);
     };
-    let path = identity.path.split('?').next().unwrap_or_default();
-    let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
+    let names: Vec<&str> = identity
+        .path
+        .split('?')
+        .next()
+        .unwrap_or_default()
+        .split('/')
+        .filter(|name| !name.is_empty())
+        .collect();
     let Some(last) = names.last() else {
         return Ok(None);
     };
@@ -133,57 +143,23 @@ pub fn parse(
     file: &Arc<str>,
     on_loc: &mut OnLoc<'_>,
 ) -> Result<(), ReadError> {
-    let mut sitemap = Sitemap {
-        file,
-        on_loc,
-        kind: LocTarget::Url,
-        is_entry: false,
-        line: 1,
-    };
-    xml_text::read(input, MAX_SIZE, file, &mut sitemap)
-}
-
-struct Sitemap<'a, 'b> {
-    file: &'a Arc<str>,
-    on_loc: &'a mut OnLoc<'b>,
-    kind: LocTarget,
-    /// Whether the element on the second level is a `url` or `sitemap`, which has a `loc`.
-    is_entry: bool,
-    /// The line of the open `loc`.
-    line: u64,
-}
-
-impl Elements for Sitemap<'_, '_> {
-    const NAME: &'static str = "a sitemap";
-    const EMPTY: &'static str = "there is no sitemap in it: no `urlset` and no `sitemapindex`";
-
-    fn enter(&mut self, element: &Element<'_>) -> Result<bool, ReadError> {
-        match (element.depth, element.name, self.kind) {
-            (1, "urlset", _) => self.kind = LocTarget::Url,
-            (1, "sitemapindex", _) => self.kind = LocTarget::Sitemap,
-            (1, ..) => {
+    xml_text::read(input, MAX_SIZE, file, "sitemap", &mut |around, element| {
+        let root = around.first().unwrap_or(&element);
+        let (kind, entry) = match &*root.name {
+            "urlset" => (LocTarget::Url, "url"),
+            "sitemapindex" => (LocTarget::Sitemap, "sitemap"),
+            _ => {
                 let message = "this is no sitemap: its root is neither `urlset` nor `sitemapindex`";
-                return Err(ReadError::malformed(self.file, element.line, message));
+                return Err(ReadError::malformed(file, root.line, message));
             }
-            (2, name, LocTarget::Url) => self.is_entry = name == "url",
-            (2, name, LocTarget::Sitemap) => self.is_entry = name == "sitemap",
-            // An empty `loc` names nothing.
-            (3, "loc", _) if self.is_entry && !element.is_empty => {
-                self.line = element.line;
-                return Ok(true);
-            }
-            _ => {}
-        }
-        Ok(false)
-    }
-
-    fn leave(&mut self, _: usize, text: Option<ElementText>) -> Result<(), ReadError> {
-        let Some(loc) = text else {
-            return Ok(());
         };
-        let location = Location::line(self.file, self.line);
-        (self.on_loc)(self.kind, location, &loc.text)
-    }
+        let is_entry = matches!(around, [_, parent] if parent.name == entry);
+        // An empty `loc` names nothing.
+        if is_entry && element.name == "loc" && !element.text.is_empty() {
+            on_loc(kind, Location::line(file, element.line), &element.text)?;
+        }
+        Ok(())
+    })
 }
 
 /// Whether XML can hold a text that has no line breaks.

@@ -16,7 +16,7 @@ use crate::controls::control_in;
 use crate::digest::{self, Unknown, notice};
 use crate::escape::PATH;
 use crate::file_events::FileEvents;
-use crate::model::{DomainRecord, ListItem, Location, Notice, ReadError, Sink};
+use crate::model::{DomainRecord, FilePromise, ListItem, Location, Notice, ReadError, Sink};
 
 mod entry;
 
@@ -25,8 +25,8 @@ use entry::Entry;
 /// Reads the digests of files below `base`. `base` is a URL that ends in `/`, or only `http://` or
 /// `https://` if the names begin with a host.
 ///
-/// Left out are digests that no record holds: `blake2b`, `sha224`, `crc`, and `algorithm` for all others. A file
-/// whose name says `b2` has `BLAKE2b`, since its digests look like SHA-512.
+/// Left out are digests that no record holds (`algorithm`). A file whose name says `b2` has `BLAKE2b`, since its
+/// digests look like SHA-512.
 pub fn read(
     input: impl BufRead,
     file: &Arc<str>,
@@ -34,7 +34,7 @@ pub fn read(
     sink: &mut Sink<'_>,
 ) -> Result<(), ReadError> {
     let mut armour = Armour::None;
-    let hint = Hint::of(file);
+    let blake = blake_digits(file);
     FileEvents { file, sink }.each_line(input, &mut |line, events| {
         let Some(skipped) = armour.skip(line.text) else {
             return Ok(());
@@ -45,14 +45,14 @@ pub fn read(
             return Ok(());
         }
         let start = line.offset + (line.text.len() - content.len()) as u64;
-        events.pass(item(content, hint, start, base, events.at(line.number)))
+        events.pass(item(content, blake, start, base, events.at(line.number)))
     })
 }
 
 /// The item of a line. `start` is the offset of the line in the file.
 fn item(
     line: &str,
-    hint: Hint,
+    blake: Option<usize>,
     start: u64,
     base: &str,
     location: Location,
@@ -70,10 +70,9 @@ fn item(
         return Err(Notice::refused(location, "bad-name", message));
     }
     let text = line.get(entry.digest.clone()).unwrap_or_default();
-    let hinted = hint.code(text).filter(|_| entry.algorithm.is_none());
-    if let Some(code) = hinted.or_else(|| entry.foreign_code(text)) {
+    if entry.algorithm.is_none() && blake == Some(text.len()) {
         let message = format!("records hold no digest such as that of {:?}", entry.name);
-        return Err(Notice::left_out(location, code, message));
+        return Err(Notice::left_out(location, "algorithm", message));
     }
     let found = match entry.algorithm.as_deref() {
         Some(name) => Algorithm::from_name(name)
@@ -88,10 +87,11 @@ fn item(
         Some(url) => ListItem::new(location, url),
         None => item_below(base, &entry.name, location),
     };
-    item.map(|mut item| {
-        item.set_digest(&found, Some(span));
-        item
-    })
+    let promise = FilePromise {
+        length: None,
+        digests: vec![(found, Some(span))],
+    };
+    item.map(|item| item.promising(&promise))
 }
 
 /// The state of text that PGP signed (RFC 9580, section 7).
@@ -124,41 +124,19 @@ impl Armour {
     }
 }
 
-/// The algorithm of digests that do not name theirs, by the name of the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Hint {
-    None,
-    Blake2b,
-    Blake3,
-}
-
-impl Hint {
-    fn of(file: &str) -> Self {
-        let name = file.rsplit('/').next().unwrap_or_default();
-        let name = name.to_ascii_lowercase();
-        let is = |names: &[&str]| {
-            names.iter().any(|part| name.starts_with(part))
-                || name
-                    .rsplit('.')
-                    .next()
-                    .is_some_and(|extension| names.contains(&extension))
-        };
-        if is(&["b2", "b2sum", "b2sums", "blake2", "blake2b"]) {
-            Self::Blake2b
-        } else if is(&["b3", "b3sum", "b3sums", "blake3"]) {
-            Self::Blake3
-        } else {
-            Self::None
-        }
-    }
-
-    /// The code of a digest that only looks like one that records hold.
-    fn code(self, text: &str) -> Option<&'static str> {
-        match self {
-            Self::Blake2b if text.len() == 128 => Some("blake2b"),
-            Self::Blake3 if text.len() == 64 => Some("algorithm"),
-            _ => None,
-        }
+/// The number of digits of a `BLAKE2b` or BLAKE3 that only looks like another digest, by the name of its file.
+fn blake_digits(file: &str) -> Option<usize> {
+    let name = file
+        .rsplit('/')
+        .next()
+        .unwrap_or_default()
+        .to_ascii_lowercase();
+    let extension = name.rsplit('.').next().unwrap_or_default();
+    let is = |start: &str| name.starts_with(start) || extension.starts_with(start);
+    if is("b2") || is("blake2") {
+        Some(128)
+    } else {
+        (is("b3") || is("blake3")).then_some(64)
     }
 }
 
@@ -199,8 +177,10 @@ pub fn write(
     algorithm: Algorithm,
     domain_record: &DomainRecord<'_>,
 ) -> io::Result<bool> {
-    let promised = domain_record.record.digest(algorithm);
-    let promised = promised.and_then(|text| digest::parse(text, Some(algorithm)).ok());
+    let promised = domain_record
+        .record
+        .digest(algorithm)
+        .and_then(|text| digest::parse(text, Some(algorithm)).ok());
     let (Some(digest), Some(name)) = (promised, name_of(base, domain_record.url())) else {
         return Ok(false);
     };

@@ -12,8 +12,9 @@ use urldb_format::{Algorithm, Digest, Mapping, Metadata, Value};
 
 use crate::controls::{ControlCharacter, control_in};
 use crate::digest;
+use crate::file_events::FileEvents;
 use crate::json;
-use crate::model::{DomainRecord, ListItem, Location, Notice, ReadError, Sink};
+use crate::model::{DomainRecord, FilePromise, ListItem, Location, Notice, ReadError, Sink};
 
 mod columns;
 mod rows;
@@ -50,7 +51,7 @@ pub fn read(
     let delimiter = columns.delimiter(&first);
     let mut rows = Rows::new(io::Cursor::new(first).chain(input), delimiter);
     let malformed = |line: u64, message: String| ReadError::malformed(file, line, message);
-    let mut row = Row::default();
+    let (mut row, mut events) = (Row::default(), FileEvents { file, sink });
     let keys = if let Some(keys) = columns.order() {
         keys
     } else {
@@ -59,11 +60,9 @@ pub fn read(
             return Err(malformed(row.line, why.to_owned()));
         }
         columns.of_header(&row, &mut |name| {
-            let message =
+            let why =
                 format!("the column {name:?} is not taken; --column KEY=NAME says what it holds");
-            Ok(sink(
-                Notice::left_out(Location::line(file, row.line), "unknown-column", message).into(),
-            )?)
+            events.skip(row.line, "unknown-column", &why)
         })?
     };
     if !keys.iter().flatten().any(|key| *key == "url") {
@@ -72,32 +71,34 @@ pub fn read(
         return Err(malformed(1, message));
     }
     while next(&mut rows, &mut row, file)? {
-        let location = Location::line(file, row.line);
         if row.cells.iter().all(|cell| cell.text.trim().is_empty()) {
             continue;
         }
         if let Some(why) = control_of(&row) {
-            sink(Notice::refused(location, "bad-cell", why).into())?;
+            events.refuse(row.line, "bad-cell", why)?;
             continue;
         }
-        let cells = keys.iter().zip(&row.cells);
-        let cells = cells.filter_map(|(key, cell)| Some(((*key)?, cell)));
-        sink(parse(cells, &location).into())?;
+        let cells = keys
+            .iter()
+            .zip(&row.cells)
+            .filter_map(|(key, cell)| Some(((*key)?, cell)));
+        events.pass(parse(cells, &events.at(row.line)))?;
     }
     Ok(())
 }
 
 /// Reads the next row; false at the end.
 fn next(rows: &mut Rows<impl BufRead>, row: &mut Row, file: &Arc<str>) -> Result<bool, ReadError> {
-    let found = rows.next(row);
-    found.map_err(|error| ReadError::malformed(file, row.line, error.to_string()))
+    rows.next(row)
+        .map_err(|error| ReadError::malformed(file, row.line, error.to_string()))
 }
 
 /// The reason why a row with a control character is refused.
 fn control_of(row: &Row) -> Option<&'static str> {
-    let mut cells = row.cells.iter();
-    let found = cells.find_map(|cell| control_in(cell.text.as_bytes()));
-    found.map(ControlCharacter::message)
+    row.cells
+        .iter()
+        .find_map(|cell| control_in(cell.text.as_bytes()))
+        .map(ControlCharacter::message)
 }
 
 fn parse<'a>(
@@ -106,8 +107,9 @@ fn parse<'a>(
 ) -> Result<ListItem, Notice> {
     let mut values = RowValues::default();
     for (column, cell) in cells.filter(|(_, cell)| !cell.text.trim().is_empty()) {
-        let taken = values.take(column, cell);
-        taken.map_err(|why| Notice::refused(location.clone(), "bad-cell", why))?;
+        values
+            .take(column, cell)
+            .map_err(|why| Notice::refused(location.clone(), "bad-cell", why))?;
     }
     values.item(location)
 }
@@ -120,8 +122,7 @@ struct RowValues<'a> {
     /// The keys that have no column.
     extra: Mapping,
     metadata: Option<Metadata>,
-    digests: Vec<(Digest, Option<Range<u64>>)>,
-    length: Option<(u64, Option<Range<u64>>)>,
+    promise: FilePromise,
     /// The places of other values.
     spans: Vec<(&'static str, Option<Range<u64>>)>,
 }
@@ -162,13 +163,14 @@ impl<'a> RowValues<'a> {
         let Some((text, span)) = cell.trimmed() else {
             return Ok(());
         };
-        let number = text.parse::<u64>();
-        let number = number.map_err(|_| format!("{column} is not a number: {text}"))?;
+        let number = text
+            .parse::<u64>()
+            .map_err(|_| format!("{column} is not a number: {text}"))?;
         if column == "status" {
             self.document.insert(column, number);
             self.spans.push((column, span));
         } else {
-            self.length = Some((number, span));
+            self.promise.length = Some((number, span));
         }
         Ok(())
     }
@@ -176,9 +178,9 @@ impl<'a> RowValues<'a> {
     /// Takes the digest of a column that names its algorithm.
     fn take_digest(&mut self, algorithm: Algorithm, cell: &Cell) -> Result<(), String> {
         if let Some((text, span)) = cell.trimmed() {
-            let digest = digest::parse(text, Some(algorithm));
-            let digest = digest.map_err(|unknown| format!("{algorithm}: {unknown}"))?;
-            self.digests.push((digest, span));
+            let digest = digest::parse(text, Some(algorithm))
+                .map_err(|unknown| format!("{algorithm}: {unknown}"))?;
+            self.promise.digests.push((digest, span));
         }
         Ok(())
     }
@@ -198,9 +200,11 @@ impl<'a> RowValues<'a> {
             ));
         }
         for (digest, range) in list.digests {
-            let start = span.as_ref().map(|span| span.start);
-            let place = start.map(|at| at + range.start as u64..at + range.end as u64);
-            self.digests.push((digest, place));
+            let place = span
+                .as_ref()
+                .map(|span| span.start)
+                .map(|at| at + range.start as u64..at + range.end as u64);
+            self.promise.digests.push((digest, place));
         }
         Ok(())
     }
@@ -220,13 +224,7 @@ impl<'a> RowValues<'a> {
                 item.set_span(key, span);
             }
         }
-        if let Some((length, span)) = self.length {
-            item.set_length(length, span);
-        }
-        for (digest, span) in self.digests {
-            item.set_digest(&digest, span);
-        }
-        Ok(item)
+        Ok(item.promising(&self.promise))
     }
 }
 
@@ -289,8 +287,11 @@ fn take(rest: &mut Mapping, column: &str) -> Option<String> {
         ("content-length", Value::Int(length)) => length.to_string(),
         ("content-sha256", Value::Text(text)) => {
             let same = |digest: &Digest| digest.hex() == text;
-            let digest = digest::parse(text, Some(Algorithm::Sha256)).ok();
-            digest.filter(same)?.hex().to_owned()
+            digest::parse(text, Some(Algorithm::Sha256))
+                .ok()
+                .filter(same)?
+                .hex()
+                .to_owned()
         }
         ("categories", Value::List(items)) => {
             let plain =

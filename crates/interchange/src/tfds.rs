@@ -10,7 +10,7 @@ use urldb_format::Algorithm;
 
 use crate::digest::{self, notice};
 use crate::file_events::FileEvents;
-use crate::model::{ListItem, Location, Notice, ReadError, Sink};
+use crate::model::{FilePromise, ListItem, Location, Notice, ReadError, Sink};
 
 /// Reads a list of checksums.
 pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
@@ -37,12 +37,12 @@ fn parse(line: &str, start: u64, location: Location) -> Result<ListItem, Notice>
         let message = format!("the length is not a number: {length}");
         Notice::refused(location.clone(), "bad-line", message)
     })?;
-    let found = digest::parse(sha256, Some(Algorithm::Sha256));
-    let found = found.map_err(|unknown| notice(location.clone(), &unknown))?;
-    let mut item = ListItem::new(location, url)?;
-    item.set_length(number, span(length));
-    item.set_digest(&found, span(sha256));
-    Ok(item)
+    let found = digest::parse(sha256, Some(Algorithm::Sha256))
+        .map_err(|unknown| notice(location.clone(), &unknown))?;
+    Ok(ListItem::new(location, url)?.promising(&FilePromise {
+        length: Some((number, span(length))),
+        digests: vec![(found, span(sha256))],
+    }))
 }
 
 /// URL, length and digest.

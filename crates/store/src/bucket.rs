@@ -123,9 +123,8 @@ struct Upload<'a> {
 impl Bucket {
     /// Sets up TLS and the signature. Sends no request.
     pub(crate) fn new(access: &BucketAccess<'_>) -> Result<Self, StoreError> {
-        let client = Client::keeping_connections(access.http);
-        let client =
-            client.map_err(|error| StoreError::new(StoreErrorKind::Refused, error.to_string()))?;
+        let client = Client::keeping_connections(access.http)
+            .map_err(|error| StoreError::new(StoreErrorKind::Refused, error.to_string()))?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("store")
@@ -196,12 +195,12 @@ impl Session for BucketSession<'_> {
         let doing = "looking for";
         match self.send(call, name, doing) {
             Err(error) if error.kind() == StoreErrorKind::Missing => Ok(None),
-            found => {
-                let length = found?.header("content-length").map(str::parse);
-                let length = length.and_then(Result::ok);
-                let length = length.ok_or_else(|| self.failed(&Failure::unreadable(), name, doing));
-                length.map(Some)
-            }
+            found => found?
+                .header("content-length")
+                .map(str::parse)
+                .and_then(Result::ok)
+                .ok_or_else(|| self.failed(&Failure::unreadable(), name, doing))
+                .map(Some),
         }
     }
 
@@ -252,16 +251,15 @@ impl Session for BucketSession<'_> {
         loop {
             let mut parameters = vec![("list-type", "2"), ("prefix", &prefix)];
             parameters.extend(next.as_deref().map(|next| ("continuation-token", next)));
-            let url = address(&self.bucket.url, "", &parameters);
-            let url = url.ok_or_else(|| self.bad_name(name))?;
+            let url =
+                address(&self.bucket.url, "", &parameters).ok_or_else(|| self.bad_name(name))?;
             let mut call = Call::new(Method::GET, url);
             call.most = LARGEST_PAGE;
-            let reply = self.send(call, name, doing)?;
-            let page = reply.text().and_then(|text| {
-                let page = ObjectPage::parse(text);
-                page.map_err(|_| Failure::unreadable())
-            });
-            let page = page.map_err(|failure| self.failed(&failure, name, doing))?;
+            let page = self
+                .send(call, name, doing)?
+                .text()
+                .and_then(|text| ObjectPage::parse(text).map_err(|_| Failure::unreadable()))
+                .map_err(|failure| self.failed(&failure, name, doing))?;
             objects.extend(page.objects.into_iter().filter_map(|object| {
                 let name = object.name.strip_prefix(&prefix)?.to_owned();
                 (!name.is_empty()).then_some(ListedObject { name, ..object })
@@ -300,11 +298,15 @@ fn with_body(mut call: Call, body: Bytes) -> (Call, String) {
 
 impl<'a> Upload<'a> {
     fn begin(session: &'a BucketSession<'a>, name: &'a str) -> Result<Self, StoreError> {
-        let call = session.call(Method::POST, name, &[("uploads", "")])?;
-        let call = call.with("x-amz-checksum-algorithm", "SHA256");
-        let reply = session.send(call, name, "writing")?;
-        let id = reply.text().ok().and_then(|text| element(text, "UploadId"));
-        let id = id.ok_or_else(|| session.failed(&Failure::unreadable(), name, "writing"))?;
+        let call = session
+            .call(Method::POST, name, &[("uploads", "")])?
+            .with("x-amz-checksum-algorithm", "SHA256");
+        let id = session
+            .send(call, name, "writing")?
+            .text()
+            .ok()
+            .and_then(|text| element(text, "UploadId"))
+            .ok_or_else(|| session.failed(&Failure::unreadable(), name, "writing"))?;
         Ok(Self {
             session,
             name,
@@ -326,8 +328,10 @@ impl<'a> Upload<'a> {
         loop {
             let mut chunk = Vec::new();
             // Reading a part from the disk is short beside sending it.
-            let mut input = file.take(part);
-            let read = input.read_to_end(&mut chunk).map_err(unreadable)?;
+            let read = file
+                .take(part)
+                .read_to_end(&mut chunk)
+                .map_err(unreadable)?;
             if read == 0 && self.number > 0 {
                 break;
             }
@@ -453,8 +457,10 @@ impl BucketSession<'_> {
         doing: &str,
     ) -> Result<Reply, StoreError> {
         // Without an answer, the HTTP library panicked.
-        let reply = answer.recv().unwrap_or_else(|_| Err(Failure::unreadable()));
-        reply.map_err(|failure| self.failed(&failure, name, doing))
+        answer
+            .recv()
+            .unwrap_or_else(|_| Err(Failure::unreadable()))
+            .map_err(|failure| self.failed(&failure, name, doing))
     }
 
     fn failed(&self, failure: &Failure, name: &str, doing: &str) -> StoreError {

@@ -67,8 +67,10 @@ impl Folder {
     /// Waits for the lock of the folder, which ends with the value.
     fn lock(&self) -> Result<File, StoreError> {
         let failed = |error: &io::Error| self.failed(error, LOCK, "locking");
-        let lock = self.file(LOCK)?.open_to_append();
-        let lock = lock.map_err(|error| failed(&error))?;
+        let lock = self
+            .file(LOCK)?
+            .open_to_append()
+            .map_err(|error| failed(&error))?;
         let start = Instant::now();
         loop {
             match lock.try_lock() {
@@ -84,15 +86,18 @@ impl Folder {
     }
 
     fn read(&self, name: &str) -> Result<(Bytes, String), StoreError> {
-        let bytes = self.file(name)?.read(Limit::bytes(LARGEST_MANIFEST));
-        let bytes = bytes.map_err(|error| self.failed(&error, name, "reading"))?;
+        let bytes = self
+            .file(name)?
+            .read(Limit::bytes(LARGEST_MANIFEST))
+            .map_err(|error| self.failed(&error, name, "reading"))?;
         let tag = tag_of(&bytes);
         Ok((bytes.into(), tag))
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
-        let written = self.file(name)?.replace(bytes);
-        written.map_err(|error| self.failed(&error, name, "writing"))
+        self.file(name)?
+            .replace(bytes)
+            .map_err(|error| self.failed(&error, name, "writing"))
     }
 
     fn shown(&self) -> String {
@@ -158,11 +163,12 @@ impl Session for FolderSession<'_> {
                 Err(io::ErrorKind::UnexpectedEof.into())
             }
         };
-        let read = read().map_err(|error| self.0.failed(&error, name, "reading"))?;
-        read.map_err(|size| {
-            let problem = format!("it has {size} bytes, and the manifest says {length}");
-            StoreError::damaged(name, &self.0.shown(), &problem)
-        })
+        read()
+            .map_err(|error| self.0.failed(&error, name, "reading"))?
+            .map_err(|size| {
+                let problem = format!("it has {size} bytes, and the manifest says {length}");
+                StoreError::damaged(name, &self.0.shown(), &problem)
+            })
     }
 
     fn length(&self, name: &str) -> Result<Option<u64>, StoreError> {
@@ -196,26 +202,28 @@ impl Session for FolderSession<'_> {
     fn put_parts(&self, name: &str, mut file: File, _: u64) -> Result<(u64, [u8; 32]), StoreError> {
         let object = self.0.file(name)?;
         let (mut length, mut hasher) = (0, Sha256::new());
-        let written = object.replace_with(|output| {
-            let mut buffer = vec![0; COPIED];
-            loop {
-                match file.read(&mut buffer)? {
-                    0 => return Ok::<_, io::Error>(()),
-                    read => {
-                        hasher.update(&buffer[..read]);
-                        output.write_all(&buffer[..read])?;
-                        length += read as u64;
+        object
+            .replace_with(|output| {
+                let mut buffer = vec![0; COPIED];
+                loop {
+                    match file.read(&mut buffer)? {
+                        0 => return Ok::<_, io::Error>(()),
+                        read => {
+                            hasher.update(&buffer[..read]);
+                            output.write_all(&buffer[..read])?;
+                            length += read as u64;
+                        }
                     }
                 }
-            }
-        });
-        written.map_err(|error| self.0.failed(&error, name, "writing"))?;
+            })
+            .map_err(|error| self.0.failed(&error, name, "writing"))?;
         Ok((length, hasher.finalize().into()))
     }
 
     fn delete(&self, name: &str) -> Result<(), StoreError> {
-        let removed = self.0.file(name)?.remove();
-        removed
+        self.0
+            .file(name)?
+            .remove()
             .map(drop)
             .map_err(|error| self.0.failed(&error, name, "deleting"))
     }

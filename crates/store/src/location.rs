@@ -64,10 +64,11 @@ impl FromStr for Location {
         let url = Url::parse(text).ok();
         let url = url.filter(|url| url.query().is_none() && url.fragment().is_none());
         let path = url.and_then(|url| url.to_file_path().ok());
-        let path = path.filter(|path| path.parent().is_some());
-        path.map(Self::Folder).ok_or(InvalidLocation(
-            "a folder should be an absolute path, such as file:///mnt/backup/urldb",
-        ))
+        path.filter(|path| path.parent().is_some())
+            .map(Self::Folder)
+            .ok_or(InvalidLocation(
+                "a folder should be an absolute path, such as file:///mnt/backup/urldb",
+            ))
     }
 }
 

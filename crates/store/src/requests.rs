@@ -147,8 +147,9 @@ impl Failure {
     pub(crate) fn text(&self) -> String {
         match self {
             Self::Status(status, code) => {
-                let phrase = StatusCode::from_u16(*status).ok();
-                let phrase = phrase.and_then(|status| status.canonical_reason());
+                let phrase = StatusCode::from_u16(*status)
+                    .ok()
+                    .and_then(|status| status.canonical_reason());
                 let shown = code.as_deref().or(phrase).unwrap_or_default();
                 format!("the store answers {status} {shown}")
                     .trim_end()
@@ -222,10 +223,10 @@ impl Role {
             return Ok(key.clone());
         }
         let file = &self.token_file;
-        let token = urldb_files::read_to_string(file.as_ref(), Limit::bytes(LARGEST_TOKEN));
-        let token = token.map_err(|error| {
-            Failure::Local(format!("the token in {file} cannot be read: {error}"))
-        })?;
+        let token = urldb_files::read_to_string(file.as_ref(), Limit::bytes(LARGEST_TOKEN))
+            .map_err(|error| {
+                Failure::Local(format!("the token in {file} cannot be read: {error}"))
+            })?;
         let parameters = [
             ("Action", "AssumeRoleWithWebIdentity"),
             ("DurationSeconds", "3600"),
@@ -244,8 +245,9 @@ impl Role {
         })?;
         let text = reply.text()?;
         let of = |name| element(text, name).ok_or_else(Failure::unreadable);
-        let end = of("Expiration")?.parse();
-        let end: Timestamp = end.map_err(|_| Failure::unreadable())?;
+        let end: Timestamp = of("Expiration")?
+            .parse()
+            .map_err(|_| Failure::unreadable())?;
         let (id, secret) = (of("AccessKeyId")?, of("SecretAccessKey")?);
         let key = AccessKey::new(id, secret, Some(of("SessionToken")?));
         *known = Some((key.clone(), end));

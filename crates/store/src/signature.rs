@@ -83,14 +83,17 @@ fn hmac(key: &[u8], text: &str) -> Vec<u8> {
 fn canonical(request: &http::Request<Bytes>, digest: &str) -> (String, String) {
     let uri = request.uri();
     let host = uri.authority().map_or("", |authority| authority.as_str());
-    let headers = request.headers().iter();
-    let headers = headers.map(|(name, value)| (name.as_str(), value.to_str().unwrap_or_default()));
-    let mut headers: Vec<(&str, &str)> = headers.chain([("host", host)]).collect();
+    let mut headers: Vec<(&str, &str)> = request
+        .headers()
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.to_str().unwrap_or_default()))
+        .chain([("host", host)])
+        .collect();
     headers.sort_unstable();
     let names: Vec<&str> = headers.iter().map(|(name, _)| *name).collect();
     let names = names.join(";");
-    let headers = headers.iter();
     let headers: Vec<String> = headers
+        .iter()
         .map(|(name, value)| format!("{name}:{}", value.trim()))
         .collect();
     let (method, path, query) = (
@@ -109,17 +112,19 @@ pub(crate) fn address(bucket: &Url, key: &str, parameters: &[(&str, &str)]) -> O
     let mut url = bucket.clone();
     let escaped = |text: &str| utf8_percent_encode(text, ESCAPED).to_string();
     if !key.is_empty() {
-        let parts = key.split('/').map(|part| match part {
-            "" | "." | ".." => None,
-            part => Some(escaped(part)),
-        });
-        let parts: Vec<String> = parts.collect::<Option<_>>()?;
+        let parts: Vec<String> = key
+            .split('/')
+            .map(|part| match part {
+                "" | "." | ".." => None,
+                part => Some(escaped(part)),
+            })
+            .collect::<Option<_>>()?;
         let base = bucket.path().trim_end_matches('/');
         url.set_path(&format!("{base}/{}", parts.join("/")));
     }
     if !parameters.is_empty() {
-        let parameters = parameters.iter();
         let mut parameters: Vec<String> = parameters
+            .iter()
             .map(|(name, value)| format!("{}={}", escaped(name), escaped(value)))
             .collect();
         parameters.sort_unstable();

@@ -105,16 +105,20 @@ impl Store {
             budgets,
         } = options;
         let endpoint = environment.endpoint.as_deref().or(endpoint.as_deref());
-        let endpoint = endpoint.map(|text| {
-            let url = urldb_http::endpoint(text, environment.allow_http).map_err(|problem| {
-                StoreError::new(
-                    StoreErrorKind::Refused,
-                    format!("the endpoint of the archive's store cannot be used: {problem}"),
-                )
-            })?;
-            Ok(url.as_str().trim_end_matches('/').to_owned())
-        });
-        let endpoint = endpoint.transpose()?;
+        let endpoint = endpoint
+            .map(|text| {
+                let url =
+                    urldb_http::endpoint(text, environment.allow_http).map_err(|problem| {
+                        StoreError::new(
+                            StoreErrorKind::Refused,
+                            format!(
+                                "the endpoint of the archive's store cannot be used: {problem}"
+                            ),
+                        )
+                    })?;
+                Ok(url.as_str().trim_end_matches('/').to_owned())
+            })
+            .transpose()?;
         let region = environment.region.as_deref().or(region.as_deref());
         let objects = Bucket::new(&BucketAccess {
             location,
@@ -204,8 +208,11 @@ impl Store {
                 )
             })
         })?;
-        let mut names = change.remove.keys();
-        let undeleted = names.try_for_each(|name| self.delete(name)).err();
+        let undeleted = change
+            .remove
+            .keys()
+            .try_for_each(|name| self.delete(name))
+            .err();
         Ok(ChangeOutcome {
             manifest,
             undeleted,
@@ -221,8 +228,10 @@ impl Store {
         let has = |file: &StoredFile| listing.has(file);
         let is_needless =
             |name: &&str| manifest.is_forgotten(name) || manifest.is_superseded(name, has);
-        let mut needless = listing.names().filter(is_needless);
-        needless.try_for_each(|name| self.delete(name))
+        listing
+            .names()
+            .filter(is_needless)
+            .try_for_each(|name| self.delete(name))
     }
 
     /// Deletes the objects of files that were uploaded and will not be published. Objects of files in the
@@ -233,8 +242,10 @@ impl Store {
     pub fn discard<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Result<(), StoreError> {
         let manifest = self.manifest()?;
         let is_unknown = |name: &&str| check_name(name).is_ok() && !manifest.contains(name);
-        let mut unknown = names.into_iter().filter(is_unknown);
-        unknown.try_for_each(|name| self.delete(name))
+        names
+            .into_iter()
+            .filter(is_unknown)
+            .try_for_each(|name| self.delete(name))
     }
 
     /// Deletes an object, which need not be there: so the request may be repeated.
@@ -339,8 +350,7 @@ impl Store {
         text: &Bytes,
         tag: Option<&str>,
     ) -> Result<(), StoreError> {
-        let created = session.create(MANIFEST_NAME, text.clone());
-        let is_ignored = created.is_ok()
+        let is_ignored = session.create(MANIFEST_NAME, text.clone()).is_ok()
             || tag.is_some()
                 && session
                     .replace(MANIFEST_NAME, text.clone(), "\"urldb-no-such-tag\"")

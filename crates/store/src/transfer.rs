@@ -34,8 +34,11 @@ impl Store {
                 format!("{local} cannot be read: {error}"),
             )
         };
-        let known = local.open().and_then(|file| file.metadata());
-        let length = known.map_err(unreadable)?.len();
+        let length = local
+            .open()
+            .and_then(|file| file.metadata())
+            .map_err(unreadable)?
+            .len();
         if length <= PART {
             let bytes = local.read(Limit::bytes(PART)).map_err(unreadable)?;
             self.upload_small(name, &bytes.into())
@@ -180,8 +183,9 @@ impl Store {
     /// # Errors
     /// When they cannot be listed, or the store lists far more, or without end.
     pub fn list(&self, expected: usize) -> Result<Listing, StoreError> {
-        let session = self.objects.converse(self.budgets.list(expected));
-        session.list(Budgets::most_objects(expected))
+        self.objects
+            .converse(self.budgets.list(expected))
+            .list(Budgets::most_objects(expected))
     }
 
     /// Reads a whole object, whose digest nobody has told.
@@ -217,14 +221,16 @@ impl Store {
                 .open()
                 .map_err(|error| failed(format!("{local} cannot be read: {error}")))
         };
-        let known = hash(open()?);
-        let known = known.map_err(|error| failed(format!("{local} cannot be read: {error}")))?;
+        let known =
+            hash(open()?).map_err(|error| failed(format!("{local} cannot be read: {error}")))?;
         if known != (file.length, file.sha256) {
             return Err(failed(format!("{local} is damaged")));
         }
         let input = open()?;
-        let session = self.objects.converse(self.budgets.upload(file.length));
-        session.put_parts(&file.name, input, file.length).map(drop)
+        self.objects
+            .converse(self.budgets.upload(file.length))
+            .put_parts(&file.name, input, file.length)
+            .map(drop)
     }
 }
 

@@ -13,8 +13,7 @@ struct DynList;
 
 impl Psl for DynList {
     fn find<'a, T: Iterator<Item = &'a [u8]>>(&self, mut labels: T) -> Info {
-        let labels: &mut dyn Iterator<Item = &'a [u8]> = &mut labels;
-        List.find(labels)
+        List.find(&mut labels as &mut dyn Iterator<Item = &'a [u8]>)
     }
 }
 
@@ -23,12 +22,14 @@ impl Psl for DynList {
 ///
 /// The public suffix list is compiled in. A suffix that is not on the list has one label. A host
 /// without a registrable domain, such as an address or a public suffix, is returned unchanged. `host`
-/// must be in lower case, without a trailing dot.
+/// must be in lower case, without a trailing dot. A port after `+`, as in the name of a domain file, is left out.
 pub fn registrable_domain(host: &str) -> &str {
+    let host = host.split('+').next().unwrap_or_default();
     if host.parse::<std::net::Ipv4Addr>().is_ok() {
         return host;
     }
-    let domain = DynList.domain(host.as_bytes());
-    let domain = domain.and_then(|domain| str::from_utf8(domain.trim().as_bytes()).ok());
-    domain.unwrap_or(host)
+    DynList
+        .domain(host.as_bytes())
+        .and_then(|domain| str::from_utf8(domain.as_bytes()).ok())
+        .unwrap_or(host)
 }

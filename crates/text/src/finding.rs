@@ -192,8 +192,12 @@ impl Cursor {
 
     /// The text of the line that the cursor is in, without its end.
     pub fn line<'a>(&self, source: &'a str) -> &'a str {
-        let rest = source.get(self.start..).unwrap_or("");
-        rest.split(['\r', '\n']).next().unwrap_or("")
+        source
+            .get(self.start..)
+            .unwrap_or("")
+            .split(['\r', '\n'])
+            .next()
+            .unwrap_or("")
     }
 
     fn advance(&mut self, source: &str, to: usize) {

@@ -66,8 +66,10 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     if !HAS_SECRETS.load(Ordering::Acquire) {
         return Cow::Borrowed(text);
     }
-    let secrets = REGISTRY.read().unwrap_or_else(PoisonError::into_inner);
-    secrets.redact(text)
+    REGISTRY
+        .read()
+        .unwrap_or_else(PoisonError::into_inner)
+        .redact(text)
 }
 
 /// Secrets, which a server may send back in any part of a response.
@@ -184,8 +186,9 @@ fn percent_decoded(text: &str) -> String {
     let (mut decoded, mut rest) = (vec![], text.as_bytes());
     while let [first, ..] = rest {
         let mut buffer = [0; 4];
-        let escape = unescaped(rest, &mut buffer).filter(|_| *first == b'%');
-        let (meant, length) = escape.unwrap_or((&rest[..1], 1));
+        let (meant, length) = unescaped(rest, &mut buffer)
+            .filter(|_| *first == b'%')
+            .unwrap_or((&rest[..1], 1));
         decoded.extend_from_slice(meant);
         rest = &rest[length..];
     }
@@ -228,8 +231,10 @@ fn length_at(text: &[u8], secret: &[u8]) -> Option<usize> {
 fn unescaped<'a>(text: &[u8], buffer: &'a mut [u8; 4]) -> Option<(&'a [u8], usize)> {
     let hex = |digits: &[u8]| {
         let digits = std::str::from_utf8(digits).ok()?;
-        let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-        is_hex.then(|| u32::from_str_radix(digits, 16).ok())?
+        digits
+            .bytes()
+            .all(|byte| byte.is_ascii_hexdigit())
+            .then(|| u32::from_str_radix(digits, 16).ok())?
     };
     let (char, length) = match text {
         [b'%', rest @ ..] => {

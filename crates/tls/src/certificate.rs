@@ -95,8 +95,7 @@ impl Certificate {
 
 fn read_key(fields: &mut SliceReader<'_>) -> der::Result<PublicKey> {
     let mut info = nested(fields, Tag::Sequence)?;
-    let mut algorithm = nested(&mut info, Tag::Sequence)?;
-    let id: ObjectIdentifier = algorithm.decode()?;
+    let id: ObjectIdentifier = nested(&mut info, Tag::Sequence)?.decode()?;
     if !matches!(id, oid::RSA_KEY | oid::RSA_PSS) {
         return Ok(PublicKey::Other);
     }

@@ -101,8 +101,10 @@ struct Path(Vec<Certificate>);
 impl Path {
     fn of(own: &CertificateDer<'_>, others: &[CertificateDer<'_>]) -> Self {
         let mut path: Vec<Certificate> = Certificate::read(own).into_iter().collect();
-        let others = others.iter().filter_map(|it| Certificate::read(it).ok());
-        let mut others: Vec<Certificate> = others.collect();
+        let mut others: Vec<Certificate> = others
+            .iter()
+            .filter_map(|it| Certificate::read(it).ok())
+            .collect();
         let mut at = 0;
         while let Some(issued) = path.get(at) {
             let issuer = issued.names.issuer.clone();
@@ -259,9 +261,11 @@ impl Path {
     }
 
     fn wrong_purpose(&self) -> Fault {
-        let purposes = self.0.iter().filter(|it| has_wrong_purpose(it));
-        let purposes = purposes.flat_map(|it| it.extensions.purposes.iter().flatten());
-        let purposes: Vec<_> = purposes
+        let purposes: Vec<_> = self
+            .0
+            .iter()
+            .filter(|it| has_wrong_purpose(it))
+            .flat_map(|it| it.extensions.purposes.iter().flatten())
             .take(MOST_NAMES)
             .map(|id| oid::name_or("", id))
             .collect();
@@ -274,8 +278,11 @@ impl Path {
 
     fn critical_extension(&self) -> Fault {
         let unknown = |it: &Certificate| {
-            let mut critical = it.extensions.critical.iter();
-            critical.find(|id| !oid::is_understood(id)).copied()
+            it.extensions
+                .critical
+                .iter()
+                .find(|id| !oid::is_understood(id))
+                .copied()
         };
         let Some(id) = self.0.iter().find_map(unknown) else {
             return self.other("has a critical extension that is unknown");
@@ -338,8 +345,11 @@ fn has_wrong_purpose(certificate: &Certificate) -> bool {
 
 /// `is for other.test, www.other.test`
 fn other_names(names: &[String]) -> String {
-    let shown = names.iter().take(MOST_NAMES).map(|name| bare_name(name));
-    let shown: Vec<_> = shown.collect();
+    let shown: Vec<_> = names
+        .iter()
+        .take(MOST_NAMES)
+        .map(|name| bare_name(name))
+        .collect();
     match names.len().saturating_sub(MOST_NAMES) {
         _ if names.is_empty() => "names no host".to_owned(),
         0 => format!("is for {}", shown.join(", ")),
@@ -349,10 +359,8 @@ fn other_names(names: &[String]) -> String {
 
 /// `other.test` of `DnsName("other.test")`.
 fn bare_name(name: &str) -> &str {
-    let quoted = name
-        .split_once('"')
-        .map(|(_, rest)| rest.trim_end_matches([')', '"']));
-    quoted.unwrap_or(name)
+    name.split_once('"')
+        .map_or(name, |(_, rest)| rest.trim_end_matches([')', '"']))
 }
 
 /// The identifier of an algorithm, and its parameters in DER.

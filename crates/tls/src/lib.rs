@@ -84,9 +84,12 @@ impl Trust {
     ) -> Option<CertificateNames> {
         let (own, others) = chain.split_first()?;
         let end = CertificateNames::read(own)?.not_after;
-        let authorities = others.iter().take(MOST_AUTHORITIES);
-        let authorities = authorities.filter_map(|it| CertificateNames::read(it));
-        let mut earlier: Vec<_> = authorities.filter(|it| it.not_after < end).collect();
+        let mut earlier: Vec<_> = others
+            .iter()
+            .take(MOST_AUTHORITIES)
+            .filter_map(|it| CertificateNames::read(it))
+            .filter(|it| it.not_after < end)
+            .collect();
         earlier.sort_by_key(|it| it.not_after);
         earlier.into_iter().find(|it| {
             let after = Duration::from_secs(it.not_after.as_secs().saturating_add(1));

@@ -56,8 +56,7 @@ pub(crate) fn is_understood(extension: &ObjectIdentifier) -> bool {
 
 /// The name of an extension that other programs know.
 pub(crate) fn known_extension(extension: &ObjectIdentifier) -> Option<&'static str> {
-    let mut known = KNOWN_EXTENSIONS.iter();
-    Some(known.find(|(id, _)| id == extension)?.1)
+    Some(KNOWN_EXTENSIONS.iter().find(|(id, _)| id == extension)?.1)
 }
 
 /// Names of signature algorithms, elliptic curves and purposes of keys.
@@ -93,6 +92,8 @@ const NAMES: [(ObjectIdentifier, &str); 27] = [
 
 /// The name of an algorithm, a curve or a purpose, or else its identifier behind these words.
 pub(crate) fn name_or(words: &str, id: &ObjectIdentifier) -> String {
-    let known = NAMES.iter().find(|(known, _)| known == id);
-    known.map_or_else(|| format!("{words}{id}"), |(_, name)| (*name).to_owned())
+    NAMES
+        .iter()
+        .find(|(known, _)| known == id)
+        .map_or_else(|| format!("{words}{id}"), |(_, name)| (*name).to_owned())
 }

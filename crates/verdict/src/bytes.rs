@@ -34,8 +34,8 @@ pub(super) fn announced_length(promise: &Promise, last: &Hop) -> Classification 
 
 /// The length that a response to HEAD announces, in bytes.
 pub fn observed_length(last: &Hop) -> Option<u64> {
-    let announced = last.header("content-length")?.trim();
-    announced
+    last.header("content-length")?
+        .trim()
         .parse()
         .ok()
         .filter(|_| last.sent.method == "HEAD")
@@ -121,8 +121,9 @@ fn decided_by_digests(promise: &Promise, body: &Body) -> Option<Classification> 
     let not_computed = || {
         let mut promised = promise.digests.iter();
         let observed = "the digests of the body were not computed";
-        let is_unknown = promised.any(|digest| as_sent.has(digest).is_none());
-        is_unknown.then(|| Classification::new(State::Inconclusive, Reason::NotRead, observed))
+        promised
+            .any(|digest| as_sent.has(digest).is_none())
+            .then(|| Classification::new(State::Inconclusive, Reason::NotRead, observed))
     };
     promise_kept(promise, body)
         .or_else(|| contradiction(promise, body))
@@ -160,8 +161,10 @@ enum Fit {
 impl ServedDigests<'_> {
     /// Whether the bytes have this digest; `None` if their digest of its algorithm is not known.
     fn has(&self, digest: &Digest) -> Option<bool> {
-        let mut known = self.further.iter();
-        let same = known.find(|it| it.algorithm() == digest.algorithm())?;
+        let same = self
+            .further
+            .iter()
+            .find(|it| it.algorithm() == digest.algorithm())?;
         Some(same == digest)
     }
 
@@ -244,10 +247,14 @@ pub(super) fn promise_kept(promise: &Promise, body: &Body) -> Option<Classificat
 /// fits proves that the bytes are complete, so that no other request can have another result.
 pub(super) fn contradiction(promise: &Promise, body: &Body) -> Option<Classification> {
     let served = contradicted(promise, body)?;
-    let digests = promise.digests.iter();
-    let digests = digests.map(|it| (it.algorithm(), served.has(it) == Some(true)));
-    let sha256 = promise.sha256.iter();
-    let sha256 = sha256.map(|it| (Algorithm::Sha256, *it == served.sha256));
+    let digests = promise
+        .digests
+        .iter()
+        .map(|it| (it.algorithm(), served.has(it) == Some(true)));
+    let sha256 = promise
+        .sha256
+        .iter()
+        .map(|it| (Algorithm::Sha256, *it == served.sha256));
     let mut named: Vec<(Algorithm, bool)> = digests.chain(sha256).collect();
     named.sort_unstable();
     let mut parts = [vec![], vec![]];
@@ -270,12 +277,14 @@ pub(super) fn contradiction(promise: &Promise, body: &Body) -> Option<Classifica
 /// The bytes, as sent or decoded, that have one of the promised digests and not another, or not the length.
 fn contradicted<'a>(promise: &Promise, body: &'a Body) -> Option<ServedDigests<'a>> {
     let as_sent = Some(body.digests_as_sent()).filter(|_| body.end != BodyEnd::Cut);
-    let mut forms = [as_sent, body.digests_decoded()].into_iter().flatten();
-    forms.find(|served| {
-        let is_whole = body.end == BodyEnd::Complete || served.length > 0;
-        let is_computed = promise.digests.iter().all(|it| served.has(it).is_some());
-        is_whole && is_computed && served.fit(promise) == Fit::Disagreement
-    })
+    [as_sent, body.digests_decoded()]
+        .into_iter()
+        .flatten()
+        .find(|served| {
+            let is_whole = body.end == BodyEnd::Complete || served.length > 0;
+            let is_computed = promise.digests.iter().all(|it| served.has(it).is_some());
+            is_whole && is_computed && served.fit(promise) == Fit::Disagreement
+        })
 }
 
 /// The bytes that are reported as observed: those that keep the promise or contradict it in part, as sent or
@@ -322,7 +331,9 @@ fn digests_text(sha256: Option<&[u8; 32]>, further: &[Digest]) -> String {
     let sha256 = sha256.and_then(|bytes| Digest::new(Algorithm::Sha256, bytes));
     let mut digests: Vec<&Digest> = further.iter().chain(&sha256).collect();
     digests.sort_unstable();
-    let digests = digests.into_iter();
-    let texts = digests.map(|it| format!("{} {}", it.algorithm().name(), it.hex()));
-    texts.collect::<Vec<_>>().join(", ")
+    digests
+        .into_iter()
+        .map(|it| format!("{} {}", it.algorithm().name(), it.hex()))
+        .collect::<Vec<_>>()
+        .join(", ")
 }

@@ -65,8 +65,8 @@ pub fn canonical_mismatch(job: &Job, seen: &Observation) -> Option<CanonicalMism
 fn named(page: &[u8], last: &Hop) -> Option<Vec<String>> {
     let url = Url::parse(&last.url).ok()?;
     let absolute = |base: &Url, target: &str| {
-        let joined = base.join(target);
-        joined.map_or_else(|_| target.to_owned(), String::from)
+        base.join(target)
+            .map_or_else(|_| target.to_owned(), String::from)
     };
     let mut named = Vec::new();
     for (_, value) in last.headers.iter().filter(|(name, _)| name == "link") {

@@ -34,8 +34,6 @@ pub struct HostCertificates {
     pub valid: BTreeMap<CertificateDates, Shown>,
     /// The certificates that had ended.
     pub ended: BTreeSet<CertificateDates>,
-    /// Number of its URLs over https for which it speaks only HTTP/2.
-    pub needs_http2: u64,
     /// Number of its URLs over https for which it needs an algorithm of TLS that urldb lacks.
     pub unsupported_tls: u64,
     /// The need for such an algorithm, in words.
@@ -68,25 +66,29 @@ impl HostCertificates {
         self.urls += 1;
         self.muted += u64::from(job.muted);
         let verdict = &judged.verdict.classification;
-        self.needs_http2 += u64::from(verdict.reason == Some(Reason::NeedsHttp2));
         if verdict.reason == Some(Reason::UnsupportedTls) {
             self.unsupported_tls += 1;
             let limit = || Shown::new(&verdict.observed, Shown::LONGEST);
             self.tls_limit.get_or_insert_with(limit);
         }
         let known = &mut self.categories;
-        let new = job.categories.iter().filter(|it| !known.contains(*it));
-        let new: Vec<String> = new.cloned().collect();
+        let new: Vec<String> = job
+            .categories
+            .iter()
+            .filter(|it| !known.contains(*it))
+            .cloned()
+            .collect();
         self.categories.extend(new);
         for seen in &judged.observations {
             if let Some(hop) = seen.first() {
                 let address = hop
                     .address
-                    .map(|it| Shown::new(&it.to_string(), Shown::LONGEST));
-                let address = address.unwrap_or_default();
+                    .map(|it| Shown::new(&it.to_string(), Shown::LONGEST))
+                    .unwrap_or_default();
                 for certificate in hop.certificate.iter().chain(&hop.authority) {
-                    let known = self.valid.entry(certificate.dates());
-                    known.or_insert_with(|| address.clone());
+                    self.valid
+                        .entry(certificate.dates())
+                        .or_insert_with(|| address.clone());
                 }
             } else if let Some(certificate) = ended(seen) {
                 self.ended.insert(certificate.dates());
@@ -101,9 +103,10 @@ impl HostCertificates {
 
     /// The certificate that ends first of those that end soon, and the hours within which it ends.
     pub fn ending(&self, now: Timestamp, warning: Duration) -> Option<(&CertificateDates, u64)> {
-        let valid = self.valid.keys();
-        let ending = valid.filter_map(|dates| Some((dates, hours_within(dates, now, warning)?)));
-        ending.min_by_key(|(dates, _)| dates.not_after)
+        self.valid
+            .keys()
+            .filter_map(|dates| Some((dates, hours_within(dates, now, warning)?)))
+            .min_by_key(|(dates, _)| dates.not_after)
     }
 }
 

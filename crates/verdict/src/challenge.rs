@@ -79,9 +79,10 @@ pub(super) fn recognize<'a>(
         by_text && text.is_some_and(|text| start.contains(text))
     };
     let rules = || own.iter().chain(known_challenges());
-    let mut counting = rules().filter(counts);
-    let matching = counting.find(|rule| matches(rule, last, &start));
-    matching.or_else(|| rules().find(has_text))
+    rules()
+        .filter(counts)
+        .find(|rule| matches(rule, last, &start))
+        .or_else(|| rules().find(has_text))
 }
 
 /// Whether a good answer has a text by which a rule, or the demand for cookies, would take it for a challenge.

@@ -221,8 +221,11 @@ fn rate_limited(failure: &Failure, last: Option<&Hop>) -> Classification {
 /// strong ones (RFC 9110, 13.1.2).
 fn has_asked_etag(last: &Hop) -> bool {
     let opaque = |etag: &str| etag.trim().trim_start_matches("W/").to_owned();
-    let mut sent = last.sent.headers.iter();
-    let asked = sent.find(|(name, _)| name.eq_ignore_ascii_case("if-none-match"));
+    let asked = last
+        .sent
+        .headers
+        .iter()
+        .find(|(name, _)| name.eq_ignore_ascii_case("if-none-match"));
     match (asked, last.header("etag")) {
         (Some((_, asked)), Some(etag)) => opaque(&String::from_utf8_lossy(asked)) == opaque(etag),
         _ => true,

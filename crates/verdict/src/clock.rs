@@ -46,12 +46,19 @@ impl ClockVotes {
     /// Adds the responses to a job. Those with `Age` come from a cache (RFC 9111, 5.1), and do not count;
     /// nor do those without exactly one `Date` that is a time.
     pub fn add(&mut self, judged: &JudgedJob) {
-        let first = judged.observations.iter().filter_map(Observation::first);
-        let Some(ahead) = first.filter_map(seconds_ahead).max() else {
+        let Some(ahead) = judged
+            .observations
+            .iter()
+            .filter_map(Observation::first)
+            .filter_map(seconds_ahead)
+            .max()
+        else {
             return;
         };
-        let latest = self.ahead.entry(registrable_domain(judged));
-        let latest = latest.or_insert(ahead);
+        let latest = self
+            .ahead
+            .entry(registrable_domain(judged))
+            .or_insert(ahead);
         *latest = ahead.max(*latest);
     }
 
@@ -69,8 +76,9 @@ fn seconds_ahead(hop: &Hop) -> Option<i64> {
         return None;
     };
     let date = jiff::fmt::rfc2822::parse(date.trim()).ok()?;
-    let counts = YEARS.contains(&date.year());
-    counts.then(|| date.timestamp().as_second() - hop.at.as_second())
+    YEARS
+        .contains(&date.year())
+        .then(|| date.timestamp().as_second() - hop.at.as_second())
 }
 
 fn wrong_clock(mut votes: Vec<i64>) -> Option<WrongClock> {

@@ -46,8 +46,8 @@ fn is_media_type(word: &str) -> bool {
         let of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
         !name.is_empty() && name.bytes().all(of_name)
     };
-    let parts = word.split_once('/');
-    parts.is_some_and(|(kind, name)| is_name(kind) && is_name(name))
+    word.split_once('/')
+        .is_some_and(|(kind, name)| is_name(kind) && is_name(name))
 }
 
 /// The beginnings of names of character encodings, which belong into `Content-Type`.
@@ -73,8 +73,12 @@ fn is_no_coding(word: &str) -> bool {
 pub fn coding_of(content_encoding: &str) -> Option<Coding> {
     let codings = content_encoding.split(',').map(|coding| {
         // Codings have no parameters.
-        let word = coding.split(';').next().unwrap_or_default();
-        word.trim().to_ascii_lowercase()
+        coding
+            .split(';')
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_ascii_lowercase()
     });
     let mut codings = codings.filter(|coding| !is_no_coding(coding));
     let only = codings.next();
@@ -105,8 +109,8 @@ pub(super) fn hidden_by(hop: &Hop) -> Option<String> {
 /// Whether the HTTP library undoes these transfer codings: it knows `chunked` only, and only as the
 /// last coding.
 fn is_undone_on_the_way(codings: &str) -> bool {
-    let codings = codings.split(',');
     let codings: Vec<String> = codings
+        .split(',')
         .map(|coding| coding.trim().to_ascii_lowercase())
         .collect();
     let are_all = |known: &[&str]| {

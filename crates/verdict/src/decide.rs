@@ -79,8 +79,10 @@ pub fn decide_promise(job: &Job, seen: &[Observation], options: &VerdictOptions)
         State::Ok => job.promise == Promise::default() && job.body != BodyUse::Skip,
         state => matches!(state, State::Changed | State::Redirected),
     };
-    let alike = verdict.attempts.iter();
-    let alike = alike.filter(|attempt| attempt.state == verdict.state());
+    let alike = verdict
+        .attempts
+        .iter()
+        .filter(|attempt| attempt.state == verdict.state());
     if becomes_promise && job.request.is_safe() && alike.count() < 2 {
         return Decision::Retry {
             wait: backoff(options, &job.key, seen.len()),

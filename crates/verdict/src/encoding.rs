@@ -74,10 +74,12 @@ pub(crate) mod digests {
             let (name, hex) = text.split_once(':')?;
             Digest::from_hex(Algorithm::from_name(name)?, hex)
         };
-        let digests = texts.iter().map(|text| {
-            digest(text).ok_or_else(|| D::Error::custom(format!("`{text}` is no digest")))
-        });
-        digests.collect()
+        texts
+            .iter()
+            .map(|text| {
+                digest(text).ok_or_else(|| D::Error::custom(format!("`{text}` is no digest")))
+            })
+            .collect()
     }
 }
 
@@ -95,8 +97,9 @@ pub(crate) mod optional_bytes {
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         from: D,
     ) -> Result<Option<Vec<u8>>, D::Error> {
-        let encoded = Option::<Encoded<'_>>::deserialize(from)?;
-        encoded.map(Encoded::decode).transpose()
+        Option::<Encoded<'_>>::deserialize(from)?
+            .map(Encoded::decode)
+            .transpose()
     }
 }
 
@@ -138,9 +141,8 @@ pub(crate) mod headers {
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Headers, D::Error> {
-        let encoded = Vec::<(String, Encoded<'_>)>::deserialize(from)?;
-        let headers = encoded.into_iter();
-        headers
+        Vec::<(String, Encoded<'_>)>::deserialize(from)?
+            .into_iter()
             .map(|(name, value)| Ok((name, value.decode()?)))
             .collect()
     }

@@ -142,8 +142,9 @@ impl Certificate {
 
 /// The common name in a distinguished name.
 fn common_name(name: &str) -> Option<&str> {
-    let mut parts = name.split(',').map(str::trim);
-    parts.find_map(|part| part.strip_prefix("CN="))
+    name.split(',')
+        .map(str::trim)
+        .find_map(|part| part.strip_prefix("CN="))
 }
 
 impl fmt::Display for Certificate {

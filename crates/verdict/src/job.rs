@@ -69,8 +69,10 @@ pub(crate) fn spread<const N: usize>(salt: u64, parts: [&str; N]) -> u64 {
         hasher.update(part);
     }
     let digest: [u8; 32] = hasher.finalize().into();
-    let start = digest.iter().take(8);
-    start.fold(0, |number, byte| number << 8 | u64::from(*byte))
+    digest
+        .iter()
+        .take(8)
+        .fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
 /// One request to make.
@@ -206,10 +208,10 @@ impl Promise {
 
     /// Each promised digest.
     pub fn all_digests(&self) -> impl Iterator<Item = Digest> {
-        let sha256 = self
-            .sha256
-            .and_then(|bytes| Digest::new(Algorithm::Sha256, &bytes));
-        sha256.into_iter().chain(self.digests.iter().cloned())
+        self.sha256
+            .and_then(|bytes| Digest::new(Algorithm::Sha256, &bytes))
+            .into_iter()
+            .chain(self.digests.iter().cloned())
     }
 
     /// The promised digest of the strongest algorithm.
@@ -275,8 +277,9 @@ impl Request {
         if is_plain {
             return Arc::clone(&PLAIN_GET);
         }
-        let own = record.request_headers.iter();
-        let mut headers: Vec<(String, String)> = own
+        let mut headers: Vec<(String, String)> = record
+            .request_headers
+            .iter()
             .filter_map(|(name, value)| Some((name.to_owned(), value.as_text()?.to_owned())))
             .collect();
         if let Some(content_type) = &record.request_content_type {

@@ -7,7 +7,7 @@
 //! 3. [`decide`] combines all observations of a job in one run into a [`Verdict`], or asks for
 //!    another observation.
 //! 4. [`diagnosis`] finds the facts behind many failures of a run, such as our own network.
-//! 5. [`UrlStatus::after`] says whether a new state is believed at once, or after later runs
+//! 5. [`UrlStatus::after`] says whether a new state is confirmed at once, or after later runs
 //!    confirm it.
 //! 6. [`incident`] groups the URLs that are not as promised by their cause.
 //!

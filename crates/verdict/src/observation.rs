@@ -201,9 +201,10 @@ impl Hop {
 
     /// All values of a header; bytes that are not UTF-8 are replaced.
     pub fn values(&self, name: &str) -> impl Iterator<Item = Cow<'_, str>> {
-        let lines = self.headers.iter();
-        let lines = lines.filter(move |(known, _)| known.eq_ignore_ascii_case(name));
-        lines.map(|(_, value)| String::from_utf8_lossy(value))
+        self.headers
+            .iter()
+            .filter(move |(known, _)| known.eq_ignore_ascii_case(name))
+            .map(|(_, value)| String::from_utf8_lossy(value))
     }
 
     /// All values of a header joined with commas (RFC 9110, 5.3).

@@ -11,9 +11,9 @@ pub struct VerdictOptions {
     pub retries: usize,
     /// Time before the first retry; it doubles from one retry to the next.
     pub retry_wait: Duration,
-    /// Number of consecutive runs that must see a doubtful state before it is believed.
+    /// Number of consecutive runs that must see a doubtful state before it is confirmed.
     pub confirm: u32,
-    /// The time that a URL must have been blocked before the state is believed.
+    /// The time that a URL must have been blocked before the state is confirmed.
     pub blocked_after: Duration,
     /// The user's challenge rules, which come before the built-in ones.
     pub challenges: Vec<ChallengeRule>,

@@ -79,8 +79,10 @@ pub(super) fn demands_cookies(seen: &Observation) -> bool {
         return false;
     }
     let text = String::from_utf8_lossy(&seen.start).to_ascii_lowercase();
-    let title = text.split_once("<title").map(|(_, rest)| rest);
-    let title = title.and_then(|rest| rest.split("</title").next());
+    let title = text
+        .split_once("<title")
+        .map(|(_, rest)| rest)
+        .and_then(|rest| rest.split("</title").next());
     let title = title.filter(|title| title.contains("cookie"));
     let kept = u64::try_from(seen.start.len()).unwrap_or(u64::MAX);
     let is_short = seen.body.as_ref().is_some_and(|body| body.length <= kept);
@@ -111,8 +113,7 @@ fn ending(url: &str) -> Option<String> {
 }
 
 fn is_html(last: &Hop) -> bool {
-    let types = media_types(last);
-    types.iter().any(|value| is_html_type(value))
+    media_types(last).iter().any(|value| is_html_type(value))
 }
 
 fn is_html_type(content_type: &str) -> bool {

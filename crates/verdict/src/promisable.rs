@@ -28,11 +28,12 @@ pub fn promisable(
     let is_readable = seen
         .last()
         .is_some_and(|last| coding::hidden_by(last).is_none());
-    let body = seen
+    let Some(served) = seen
         .body
         .as_ref()
-        .filter(|_| is_readable && seen.is_whole());
-    let Some(served) = body.and_then(Body::served) else {
+        .filter(|_| is_readable && seen.is_whole())
+        .and_then(Body::served)
+    else {
         let some_bytes = Promise {
             sha256: Some([0; 32]),
             ..Promise::default()

@@ -48,8 +48,8 @@ pub(crate) fn refused_to_the_end(
     if !is_limited && refusal(job, last, options).is_none() {
         return None;
     }
-    let attempts = seen.iter();
-    let attempts: Vec<Classification> = attempts
+    let attempts: Vec<Classification> = seen
+        .iter()
         .map(|seen| classify(&job.promise, seen, &options.challenges))
         .collect();
     Some(Verdict {

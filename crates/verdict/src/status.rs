@@ -1,26 +1,27 @@
-//! The believed state of a URL between runs.
+//! The confirmed state of a URL between runs.
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use urldb_protocol::State;
 
 use crate::options::VerdictOptions;
 use crate::verdict::{Classification, Verdict};
 
-/// The believed state of one job between runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The confirmed state of one job between runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UrlStatus {
-    /// The believed state.
+    /// The confirmed state.
     pub state: State,
     /// When that state was first seen.
     pub since: Timestamp,
     /// The text of a [`Reason`](urldb_protocol::Reason). Text, since the ledger may hold a reason of a newer program.
     pub reason: Option<String>,
-    /// Another state that the last run saw, and that is not believed yet.
+    /// Another state that the last run saw, and that is not confirmed yet.
     pub pending: Option<Pending>,
 }
 
-/// A state that is not believed yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A state that is not confirmed yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pending {
     /// The state seen last.
     pub state: State,
@@ -33,7 +34,7 @@ pub struct Pending {
 }
 
 /// First sight and number of runs of one kind of bad state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Doubt {
     /// When the first of these runs saw it.
     pub first: Timestamp,
@@ -41,21 +42,21 @@ pub struct Doubt {
     pub count: u32,
 }
 
-/// A change of the believed state.
+/// A change of the confirmed state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transition {
-    /// The state that was believed.
+    /// The state that was confirmed.
     pub from: State,
-    /// Since when it was believed; `None` for a URL without a previous status.
+    /// Since when it was confirmed; `None` for a URL without a previous status.
     pub from_since: Option<Timestamp>,
-    /// The state that is believed now.
+    /// The state that is confirmed now.
     pub to: State,
 }
 
 impl UrlStatus {
     /// The status after the verdict `seen` at `now`, and the transition to it, if there is one.
     ///
-    /// A URL without a previous status is believed to be as promised: its first good verdict is no
+    /// A URL without a previous status is confirmed to be as promised: its first good verdict is no
     /// transition, and its first bad one is.
     pub fn after(
         previous: Option<&Self>,
@@ -121,7 +122,7 @@ impl UrlStatus {
         }
     }
 
-    /// The state of `seen`, believed from now on. A recovery dates from now, any other state from
+    /// The state of `seen`, confirmed from now on. A recovery dates from now, any other state from
     /// the first run that saw it.
     fn replaced(seen: &Classification, pending: &Pending, now: Timestamp) -> Self {
         let state = seen.state;
@@ -137,12 +138,12 @@ impl UrlStatus {
         }
     }
 
-    /// Whether the promise is believed to hold, and no other state is pending.
+    /// Whether the promise is confirmed to hold, and no other state is pending.
     pub fn is_untroubled(&self) -> bool {
         self.state == State::Ok && self.pending.is_none()
     }
 
-    /// Whether `state` is believed, or was seen by the last run.
+    /// Whether `state` is confirmed, or was seen by the last run.
     pub fn has_seen(&self, state: State) -> bool {
         self.state == state
             || self

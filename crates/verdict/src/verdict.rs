@@ -18,7 +18,7 @@ pub struct Verdict {
     pub classification: Classification,
     /// Index of the observation that the verdict rests on.
     pub observation: usize,
-    /// Whether the state is believed at once.
+    /// Whether the state is confirmed at once.
     pub sure: bool,
     /// Classification of each observation, oldest first.
     pub attempts: Vec<Classification>,
@@ -182,8 +182,8 @@ urldb_text::named_enum! {
         RedirectToBroken = "redirect-to-broken",
         /// The certificate of the server ends soon.
         CertificateEnds = "certificate-ends",
-        /// The URL comes and goes, and this run sees it as promised.
-        Intermittent = "intermittent",
+        /// The URL flaps, and this run sees it as promised.
+        Flapping = "flapping",
         /// The page names no canonical URL.
         CanonicalMissing = "canonical-missing",
         /// The page names another canonical URL than its official one.
@@ -204,7 +204,7 @@ impl Warning {
             }
             Self::RedirectToBroken => "it redirects as it may, but to something that is broken",
             Self::CertificateEnds => "the certificate of the server ends soon",
-            Self::Intermittent => "it fails often",
+            Self::Flapping => "it fails often",
             Self::CanonicalMissing => "the page names no canonical URL",
             Self::CanonicalDiffers => "the page names another canonical URL than its official one",
         }

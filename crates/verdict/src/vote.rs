@@ -77,15 +77,17 @@ impl<'a> Votes<'a> {
         seen: &'a [Observation],
         classifications: &[Classification],
     ) -> Self {
-        let all = (0..).zip(seen).zip(classifications);
-        let votes = all.filter_map(|((index, seen), shown)| {
-            let vote = match shown.state {
-                State::Ok => Vote::Promised,
-                State::Changed => Vote::Wrong(WrongContent::of(promise, seen)?),
-                _ => return None,
-            };
-            Some((index, vote))
-        });
+        let votes = (0..)
+            .zip(seen)
+            .zip(classifications)
+            .filter_map(|((index, seen), shown)| {
+                let vote = match shown.state {
+                    State::Ok => Vote::Promised,
+                    State::Changed => Vote::Wrong(WrongContent::of(promise, seen)?),
+                    _ => return None,
+                };
+                Some((index, vote))
+            });
         Self {
             seen,
             promise,
@@ -106,8 +108,7 @@ impl<'a> Votes<'a> {
     /// The index of the observation that an outcome rests on: the last vote for the promise, or against it.
     pub(super) fn deciding(&self, outcome: Outcome) -> Option<usize> {
         let is_for = |vote: &Vote| (*vote == Vote::Promised) == (outcome == Outcome::Promised);
-        let mut votes = self.cast.iter().rev();
-        let (index, _) = votes.find(|(_, vote)| is_for(vote))?;
+        let (index, _) = self.cast.iter().rev().find(|(_, vote)| is_for(vote))?;
         Some(*index)
     }
 
@@ -117,8 +118,10 @@ impl<'a> Votes<'a> {
         let Some((_, vote)) = vote_at(index) else {
             return 0;
         };
-        let votes = self.cast.iter();
-        votes.filter(|(_, other)| is_like(vote, other)).count()
+        self.cast
+            .iter()
+            .filter(|(_, other)| is_like(vote, other))
+            .count()
     }
 
     /// One sentence about an outcome, for people.

@@ -324,9 +324,11 @@ pub fn continuation_key(id: &str) -> Option<String> {
 
 /// The values of [`VARY_FIELD`], one a line.
 pub fn vary_of(header: &Header) -> Option<String> {
-    let fields = header.iter();
-    let fields = fields.filter(|(name, _)| name.eq_ignore_ascii_case(VARY_FIELD));
-    let values: Vec<&str> = fields.map(|(_, value)| value).collect();
+    let values: Vec<&str> = header
+        .iter()
+        .filter(|(name, _)| name.eq_ignore_ascii_case(VARY_FIELD))
+        .map(|(_, value)| value)
+        .collect();
     (!values.is_empty()).then(|| values.join("\n"))
 }
 
@@ -349,8 +351,12 @@ fn is_of_web(uri: &str) -> bool {
 
 /// The content type of a record, without its parameters.
 fn essence(header: &Header) -> Option<String> {
-    let value = header.get("Content-Type")?;
-    let essence = value.split(';').next()?.trim().to_ascii_lowercase();
+    let essence = header
+        .get("Content-Type")?
+        .split(';')
+        .next()?
+        .trim()
+        .to_ascii_lowercase();
     (!essence.is_empty()).then_some(essence)
 }
 

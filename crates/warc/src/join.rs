@@ -115,8 +115,9 @@ impl FileJoiner {
         let busy = || JoinError::Busy {
             dir: dir.to_owned(),
         };
-        let lock = ReplacementLock::try_acquire(dir).map_err(at(dir))?;
-        let lock = lock.ok_or_else(busy)?;
+        let lock = ReplacementLock::try_acquire(dir)
+            .map_err(at(dir))?
+            .ok_or_else(busy)?;
         replacement::finish_with_lock(dir, &lock)?;
         Ok(Self {
             dir: dir.to_owned(),
@@ -186,8 +187,9 @@ impl FileJoiner {
         if self.options.skip_lengths {
             writer = writer.with_skip_lengths();
         }
-        let written = writer.write_draft(warcinfo, io::empty(), 0);
-        let extent = written.map_err(at(&draft.path))?;
+        let extent = writer
+            .write_draft(warcinfo, io::empty(), 0)
+            .map_err(at(&draft.path))?;
         let mut end = extent.offset + extent.length;
         let mut output = BufWriter::with_capacity(CHUNK, &draft.file);
         for part in parts {

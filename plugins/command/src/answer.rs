@@ -1,13 +1,12 @@
 //! Reads what a plugin wrote.
 
 use std::collections::{BTreeSet, HashMap};
-use std::process::ExitStatus;
 
 use serde::Deserialize;
 use serde_json::Value;
 use urldb_protocol::{Delivery, DeliveryOutcome, Envelope, Remembered, Shown};
 
-use crate::process::{Ended, Flood, How, LARGEST_ANSWER, LARGEST_COMPLAINT};
+use crate::process::{Ended, How};
 
 /// Most facts that a plugin may remember about one incident.
 const MOST_FACTS: usize = 10;
@@ -45,33 +44,20 @@ pub(crate) fn delivery(id: &str, plugin: &str, thread: &Thread<'_>, ended: Ended
 }
 
 fn judged(id: &str, plugin: &str, thread: &Thread<'_>, ended: Ended) -> Delivery {
-    let explained = |what: String| format!("{plugin} {what}");
     let status = match ended.how {
         How::NotStarted(error) => {
             return Delivery::failed(id, format!("cannot start {plugin}: {error}"));
         }
         How::TimedOut(limit) => {
-            let what = format!("did not end within {} seconds", limit.as_secs());
-            return Delivery::retry(id, explained(what));
+            let limit = limit.as_secs();
+            return Delivery::retry(id, format!("{plugin} did not end within {limit} seconds"));
         }
-        How::Flooded(Flood::Output) => {
-            let limit = LARGEST_ANSWER >> 10;
-            return Delivery::failed(
-                id,
-                explained(format!("wrote more than {limit} KiB to standard output")),
-            );
-        }
-        How::Flooded(Flood::Complaint) => {
-            let limit = LARGEST_COMPLAINT >> 20;
-            return Delivery::failed(
-                id,
-                explained(format!("wrote more than {limit} MiB to standard error")),
-            );
+        How::Flooded(limit) => {
+            return Delivery::failed(id, format!("{plugin} wrote more than {limit}"));
         }
         How::Exited(status) => status,
     };
-    let answer = answer(&ended.output);
-    match (answer, status.code()) {
+    match (answer(&ended.output), status.code()) {
         // A plugin that says "delivered" and fails afterwards has delivered: another try would double
         // the message.
         (Some(answer), Some(_)) => {
@@ -79,20 +65,16 @@ fn judged(id: &str, plugin: &str, thread: &Thread<'_>, ended: Ended) -> Delivery
             with_facts(delivery, answer.remember, thread)
         }
         // A signal can come from outside, such as from a system without memory.
-        (_, None) => Delivery::retry(id, explained(format!("was killed by {}", signal(status)))),
+        (_, None) => Delivery::retry(id, format!("{plugin} was killed ({status})")),
         (None, Some(TEMPORARY)) => Delivery::retry(
             id,
-            explained(format!(
-                "ended with exit code {TEMPORARY} (try again later)"
-            )),
+            format!("{plugin} ended with exit code {TEMPORARY} (try again later)"),
         ),
-        (None, Some(0)) => {
-            let what = "did not answer with JSON such as {\"outcome\": \"delivered\"}";
-            Delivery::failed(id, explained(what.to_owned()))
-        }
-        (None, Some(code)) => {
-            Delivery::failed(id, explained(format!("ended with exit code {code}")))
-        }
+        (None, Some(0)) => Delivery::failed(
+            id,
+            format!("{plugin} did not answer with JSON such as {{\"outcome\": \"delivered\"}}"),
+        ),
+        (None, Some(code)) => Delivery::failed(id, format!("{plugin} ended with exit code {code}")),
     }
 }
 
@@ -121,11 +103,15 @@ impl Thread<'_> {
     /// The keys that the notifier remembers about an incident of the report; `None` if there is no such
     /// incident.
     fn known(&self, id: &str) -> Option<BTreeSet<String>> {
-        let mut incidents = self.envelope.incidents.iter();
-        let incident = incidents.find(|incident| incident.id == id)?;
-        let known = incident.threads.get(self.name).into_iter().flatten();
-        let keys = known.map(|(key, _)| key.clone());
-        Some(keys.collect())
+        let incidents = &self.envelope.incidents;
+        let known = incidents
+            .iter()
+            .find(|incident| incident.id == id)?
+            .threads
+            .get(self.name)
+            .into_iter()
+            .flatten();
+        Some(known.map(|(key, _)| key.clone()).collect())
     }
 }
 
@@ -144,8 +130,9 @@ fn with_facts(mut delivery: Delivery, remember: Value, thread: &Thread<'_>) -> D
         let fact: Remembered = serde_json::from_value(fact).ok()?;
         let keys = known
             .entry(fact.incident.clone())
-            .or_insert_with_key(|id| thread.known(id));
-        let keys = keys.as_mut().filter(|_| is_fact(&fact, &raw))?;
+            .or_insert_with_key(|id| thread.known(id))
+            .as_mut()
+            .filter(|_| is_fact(&fact, &raw))?;
         let has_room = keys.contains(&fact.key) || keys.len() < MOST_FACTS;
         has_room.then(|| {
             keys.insert(fact.key.clone());
@@ -169,7 +156,7 @@ fn with_facts(mut delivery: Delivery, remember: Value, thread: &Thread<'_>) -> D
 fn is_fact(fact: &Remembered, raw: &str) -> bool {
     let Remembered { key, value, .. } = fact;
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    let is_short = value.chars().take(LONGEST_VALUE + 1).count() <= LONGEST_VALUE;
+    let is_short = value.chars().count() <= LONGEST_VALUE;
     (1..=LONGEST_KEY).contains(&key.len())
         && key.bytes().all(is_plain)
         && is_short
@@ -191,31 +178,13 @@ fn answer(output: &[u8]) -> Option<Answer> {
 
 /// The last line with text, as one harmless line.
 fn last_line(bytes: &[u8]) -> Option<Shown> {
-    let text = String::from_utf8_lossy(bytes);
-    let line = text
+    String::from_utf8_lossy(bytes)
         .lines()
-        .rev()
-        .map(str::trim)
-        .find(|line| !line.is_empty())?;
-    Some(one_line(line))
+        .map(one_line)
+        .rfind(|line| !line.is_empty())
 }
 
 fn one_line(text: &str) -> Shown {
     let words: Vec<_> = text.split_whitespace().collect();
     Delivery::text(words.join(" "))
-}
-
-#[cfg(unix)]
-fn signal(status: ExitStatus) -> String {
-    use std::os::unix::process::ExitStatusExt;
-
-    status.signal().map_or_else(
-        || "a signal".to_owned(),
-        |number| format!("signal {number}"),
-    )
-}
-
-#[cfg(not(unix))]
-fn signal(_status: ExitStatus) -> String {
-    "the system".to_owned()
 }

@@ -15,12 +15,13 @@ use tokio::time::timeout;
 use urldb_process::ProcessGroup;
 
 use crate::Settings;
+use crate::program::first_line_fault;
 
 /// Most bytes that a plugin may write to standard output.
-pub(crate) const LARGEST_ANSWER: usize = 64 << 10;
+const LARGEST_ANSWER: usize = 64 << 10;
 
 /// Most bytes that a plugin may write to standard error.
-pub(crate) const LARGEST_COMPLAINT: usize = 1 << 20;
+const LARGEST_COMPLAINT: usize = 1 << 20;
 
 /// Bytes that are kept of the end of standard error.
 const KEPT_COMPLAINT: usize = 4 << 10;
@@ -46,17 +47,10 @@ pub(crate) enum How {
     Exited(ExitStatus),
     /// Killed after so much time.
     TimedOut(Duration),
-    /// Killed, since it wrote more than the limit.
-    Flooded(Flood),
+    /// Killed, since it wrote more than this limit.
+    Flooded(&'static str),
     /// Not started.
     NotStarted(io::Error),
-}
-
-/// The output that went over its limit.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Flood {
-    Output,
-    Complaint,
 }
 
 /// Runs the plugin to its end, and leaves none of its processes behind.
@@ -65,6 +59,13 @@ pub(crate) async fn run(settings: &Settings, variables: &[(&str, String)], input
     let how = talk(settings, variables, input, &mut output, &mut complaint)
         .await
         .unwrap_or_else(How::NotStarted);
+    let may_lack_interpreter =
+        output.is_empty() && matches!(how, How::NotStarted(_) | How::Exited(_));
+    let fault = may_lack_interpreter.then(|| first_line_fault(&settings.program));
+    let how = match fault.flatten() {
+        Some(fault) => How::NotStarted(io::Error::other(fault)),
+        None => how,
+    };
     Ended {
         how,
         output,
@@ -152,14 +153,14 @@ async fn feed(stdin: Option<ChildStdin>, input: &[u8]) {
 async fn read_output(
     pipe: Option<impl AsyncRead + Unpin>,
     output: &mut Vec<u8>,
-) -> Result<(), Flood> {
+) -> Result<(), &'static str> {
     let Some(pipe) = pipe else { return Ok(()) };
     let limit = u64::try_from(LARGEST_ANSWER).unwrap_or(u64::MAX);
     // An error ends the output like its end does: the exit status says more.
     let _ = pipe.take(limit + 1).read_to_end(output).await;
     if output.len() > LARGEST_ANSWER {
         output.truncate(LARGEST_ANSWER);
-        return Err(Flood::Output);
+        return Err("64 KiB to standard output");
     }
     Ok(())
 }
@@ -168,7 +169,7 @@ async fn read_output(
 async fn read_complaint(
     pipe: Option<impl AsyncRead + Unpin>,
     complaint: &mut Vec<u8>,
-) -> Result<(), Flood> {
+) -> Result<(), &'static str> {
     let Some(mut pipe) = pipe else { return Ok(()) };
     let mut total = 0;
     let mut chunk = [0; KEPT_COMPLAINT];
@@ -178,7 +179,7 @@ async fn read_complaint(
         let surplus = complaint.len().saturating_sub(KEPT_COMPLAINT);
         complaint.drain(..surplus);
         if total > LARGEST_COMPLAINT {
-            return Err(Flood::Complaint);
+            return Err("1 MiB to standard error");
         }
     }
     Ok(())

@@ -7,13 +7,17 @@
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
+
+/// Bytes of the first line of a script that are read; Linux reads 256.
+const LONGEST_FIRST_LINE: u64 = 4096;
 
 /// There is no such program.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No folder of PATH has the program.
-    #[error("there is no program {0} on PATH")]
+    #[error("there is no program {0} on PATH that may be executed")]
     NotOnPath(String),
     /// The path leads to no file that can be run.
     #[error("{0} is no program: it should be a file that may be executed")]
@@ -43,6 +47,21 @@ pub fn find(name: &str, root: &Path, path: Option<&OsStr>) -> Result<PathBuf, Er
         .map(|folder| folder.join(name))
         .find(|program| !name.is_empty() && is_program(program))
         .ok_or_else(|| Error::NotOnPath(name.to_owned()))
+}
+
+/// The fault in the first line of a script whose interpreter the system does not find.
+pub(crate) fn first_line_fault(program: &Path) -> Option<String> {
+    let mut line = String::new();
+    let file = fs::File::open(program).ok()?.take(LONGEST_FIRST_LINE);
+    BufReader::new(file).read_line(&mut line).ok()?;
+    let interpreter = line.strip_prefix("#!")?.split_whitespace().next()?;
+    if line.ends_with("\r\n") {
+        let fault = "its first line ends with a carriage return (CRLF): save the file with the line ends of Unix (LF)";
+        return Some(fault.to_owned());
+    }
+    (!Path::new(interpreter).exists()).then(|| {
+        format!("its first line names {interpreter}, which is not on this machine: install it, or correct the line")
+    })
 }
 
 fn is_program(path: &Path) -> bool {
@@ -83,7 +102,7 @@ mod tests {
         );
         assert_eq!(
             find_here("notes").unwrap_err().to_string(),
-            "there is no program notes on PATH"
+            "there is no program notes on PATH that may be executed"
         );
         assert!(matches!(find_here("bin/notes"), Err(Error::NoProgram(_))));
         assert!(matches!(find_here("bin"), Err(Error::NotOnPath(_))));

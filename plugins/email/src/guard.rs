@@ -62,8 +62,12 @@ impl ReplyLog {
     }
 
     pub(crate) fn lines(&self) -> Vec<String> {
-        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.iter().cloned().collect()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+            .cloned()
+            .collect()
     }
 }
 
@@ -113,8 +117,10 @@ impl<S> GuardedStream<S> {
     /// The connection, once every clone is gone. Fails if the server has sent more than what was
     /// read: an attacker may have put text in front of the TLS handshake.
     pub(crate) fn into_connection(self) -> io::Result<S> {
-        let guard = Arc::into_inner(self.0).ok_or_else(|| io::Error::other("still in use"))?;
-        let guard = guard.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let guard = Arc::into_inner(self.0)
+            .ok_or_else(|| io::Error::other("still in use"))?
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
         if guard.received.is_empty() && guard.line.0.len() == guard.line.1 {
             Ok(guard.connection)
         } else {

@@ -1,10 +1,9 @@
 //! Sends a report by email: to a mail server, through a sendmail program, or into a folder.
 //!
-//! `settings` holds addresses and the mail server, `threads` says which mails a report needs, `message`
-//! composes one. `transport` delivers: `smtp`
-//! over a `connection` to the address that wins a `race`, whose incoming data `guard` bounds, after a `login`, or `sendmail`.
-//! The same report always gives the same message, byte for byte. The Message-ID is the same too,
-//! so mail programs recognize a message that arrives twice.
+//! `settings` holds addresses and the mail server, `message` composes the mail of a report. `transport` delivers:
+//! `smtp` over a `connection` to the address that wins a `race`, whose incoming data `guard` bounds, after a `login`,
+//! or `sendmail`. The same report always gives the same message, byte for byte. The Message-ID is the same too, so mail
+//! programs recognize a message that arrives twice.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
@@ -17,7 +16,6 @@ mod race;
 mod sendmail;
 mod settings;
 mod smtp;
-mod threads;
 mod transport;
 
 use urldb_protocol::{
@@ -25,16 +23,14 @@ use urldb_protocol::{
 };
 
 use letter::{Letter, Recipient};
-use lettre::Address;
 use message::Composer;
 pub use settings::{
     Credentials, Error, Security, Settings, SmtpServer, Templates, Transport, check_address,
     is_hello,
 };
-use threads::Thread;
 use transport::MailTransport;
 
-/// The email notifier. Each recipient of each mail is a delivery.
+/// The email notifier. Each recipient of the mail is a delivery.
 #[derive(Debug)]
 pub struct EmailNotifier {
     composer: Composer,
@@ -50,80 +46,59 @@ impl EmailNotifier {
         })
     }
 
-    /// Composes the mails of a report, to find mistakes in templates.
+    /// Composes the mail of a report, to find mistakes in templates.
     ///
     /// # Errors
     /// The first mistake, with its place.
     pub fn check(&self, envelope: &Envelope) -> Result<(), Error> {
-        for thread in self.threads(envelope) {
-            self.composer.compose(envelope, &thread)?;
-        }
-        Ok(())
+        self.composer.compose(envelope).map(|_| ())
     }
 
-    fn threads(&self, envelope: &Envelope) -> Vec<Thread> {
-        threads::threads(envelope, self.composer.name())
-    }
-
-    /// The letters for the deliveries with these ids. A mail that cannot be composed is reported.
-    fn letters(
+    /// The letter for the deliveries with these ids. A mail that cannot be composed is reported.
+    fn letter(
         &self,
         envelope: &Envelope,
         pending: &[String],
         report: ReportDelivery<'_>,
-    ) -> Vec<Letter> {
-        let mut letters = vec![];
-        for thread in self.threads(envelope) {
-            let recipients = self.composer.recipients().map(|address| Recipient {
-                delivery: delivery_id(&thread, address),
+    ) -> Option<Letter> {
+        let recipients: Vec<_> = self
+            .composer
+            .recipients()
+            .map(|address| Recipient {
+                delivery: address.to_string(),
                 address: address.clone(),
-            });
-            let recipients: Vec<_> = recipients
-                .filter(|recipient| pending.contains(&recipient.delivery))
-                .collect();
-            if recipients.is_empty() {
-                continue;
-            }
-            match self.composer.compose(envelope, &thread) {
-                Ok(mail) => letters.push(Letter { mail, recipients }),
-                Err(error) => {
-                    for Recipient { delivery, .. } in &recipients {
-                        report(Delivery {
-                            advice: Some(Delivery::text("check the folder of `templates`")),
-                            ..Delivery::failed(delivery, error.to_string())
-                        });
-                    }
+            })
+            .filter(|recipient| pending.contains(&recipient.delivery))
+            .collect();
+        if recipients.is_empty() {
+            return None;
+        }
+        match self.composer.compose(envelope) {
+            Ok(mail) => Some(Letter { mail, recipients }),
+            Err(error) => {
+                for Recipient { delivery, .. } in &recipients {
+                    report(Delivery {
+                        advice: Some(Delivery::text("check the folder of `templates`")),
+                        ..Delivery::failed(delivery, error.to_string())
+                    });
                 }
+                None
             }
         }
-        letters
     }
-}
-
-fn delivery_id(thread: &Thread, address: &Address) -> String {
-    format!("{}/{address}", thread.key)
 }
 
 impl Notifier for EmailNotifier {
     fn deliveries(&self, envelope: &Envelope) -> Vec<PlannedDelivery> {
-        let mut planned = vec![];
-        for thread in self.threads(envelope) {
-            let about = Composer::subject(envelope, &thread);
-            for (index, address) in self.composer.recipients().enumerate() {
-                planned.push(PlannedDelivery {
-                    id: delivery_id(&thread, address),
-                    about: about.clone(),
-                    to: address.to_string(),
-                    incidents: thread.incidents.clone(),
-                    // Once for all recipients.
-                    remember: match index {
-                        0 => self.composer.remember(envelope, &thread),
-                        _ => vec![],
-                    },
-                });
-            }
-        }
-        planned
+        let about = Composer::subject(envelope);
+        self.composer
+            .recipients()
+            .map(|address| PlannedDelivery {
+                id: address.to_string(),
+                about: about.clone(),
+                ..PlannedDelivery::of_report(envelope, address.to_string())
+            })
+            .collect()
     }
 
     fn deliver<'a>(
@@ -133,8 +108,9 @@ impl Notifier for EmailNotifier {
         report: ReportDelivery<'a>,
     ) -> DeliveryFuture<'a> {
         Box::pin(async move {
-            let letters = self.letters(envelope, pending, report);
-            self.transport.deliver(&letters, report).await;
+            if let Some(letter) = self.letter(envelope, pending, report) {
+                self.transport.deliver(&letter, report).await;
+            }
         })
     }
 

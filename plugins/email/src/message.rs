@@ -7,16 +7,15 @@ use lettre::message::header::{
     ContentTransferEncoding, ContentType, HeaderName, HeaderValue, Headers, To,
 };
 use lettre::message::{Body, Mailbox, Mailboxes, Message, MultiPart, SinglePart};
-use urldb_protocol::{Envelope, Remembered};
-use urldb_render::{MailBody, Renderer, Scope, mail_body, one_line, shorten};
+use urldb_protocol::{Envelope, Incident};
+use urldb_render::{MailBody, Renderer, Scope, has_other_news, mail_body, one_line, tells};
 
 use crate::settings::{self, Error, Settings, Templates};
-use crate::threads::{self, NEWS, REMINDER, Thread, WEEKLY};
 
 const HTML: &str = "email.html";
 
-/// Longest subject, `Re: ` included, in characters.
-const LONGEST_SUBJECT: usize = 120;
+/// Most incidents whose threads a mail joins.
+const MOST_REFERENCES: usize = 20;
 /// Longest part of a Message-ID that comes from the report, in characters.
 const LONGEST_TOKEN: usize = 50;
 /// A composed message and its id. The same report gives the same id.
@@ -56,83 +55,61 @@ impl Composer {
         })
     }
 
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
     pub(crate) fn recipients(&self) -> impl Iterator<Item = &Address> {
         self.to.iter().map(|to| &to.email)
     }
 
-    /// The Message-ID of a mail, without angle brackets.
-    fn message_id(&self, envelope: &Envelope, thread: &Thread) -> String {
-        format!(
-            "{}@{}",
-            self.file_name(envelope, thread),
-            self.from.email.domain()
-        )
-    }
-
-    /// The part of the Message-ID in front of the host: `RUN.NAME` for the mail about all that is new,
-    /// `RUN.KEY.NAME` for others.
-    fn file_name(&self, envelope: &Envelope, thread: &Thread) -> String {
+    /// The part of the Message-ID in front of the host: `RUN.NAME`, or `RUN.weekly.NAME` for a weekly report.
+    fn file_name(&self, envelope: &Envelope) -> String {
         let (run, name) = (token(envelope.tells()), &self.name);
-        if thread.key == NEWS {
-            format!("{run}.{name}")
-        } else {
-            format!("{run}.{}.{name}", token(&thread.key))
+        match envelope.week {
+            None => format!("{run}.{name}"),
+            Some(_) => format!("{run}.weekly.{name}"),
         }
     }
 
-    /// The subject of a mail: a mail that follows another one repeats its subject, since mail programs
-    /// join only equal subjects.
-    pub(crate) fn subject(envelope: &Envelope, thread: &Thread) -> String {
-        let subject = if let Some(opening) = &thread.opening {
-            format!("Re: {}", opening.subject)
-        } else {
-            let part = threads::part(envelope, thread);
-            let ids = thread.ids();
-            urldb_render::subject(&part, scope(thread, &ids))
-        };
-        shorten(&one_line(subject.trim()), LONGEST_SUBJECT)
+    pub(crate) fn subject(envelope: &Envelope) -> String {
+        let reminded = reminded(envelope);
+        let subject = urldb_render::subject(envelope, scope(envelope, &reminded));
+        one_line(subject.trim())
     }
 
-    /// The facts that later mails of the thread need.
-    pub(crate) fn remember(&self, envelope: &Envelope, thread: &Thread) -> Vec<Remembered> {
-        let subject = Self::subject(envelope, thread);
-        threads::remember(thread, &self.message_id(envelope, thread), &subject)
+    /// The threads of the mail: a name for each incident that it tells, in angle brackets. A mail program joins the
+    /// mails with one of them.
+    fn references(&self, envelope: &Envelope) -> String {
+        envelope
+            .incidents
+            .iter()
+            .filter(|it| !it.id.is_empty() && (tells(it.phase) || it.reminder))
+            .take(MOST_REFERENCES)
+            .map(|incident| {
+                let (id, domain) = (token(&incident.id), self.from.email.domain());
+                format!("<{id}.{}@{domain}>", self.name)
+            })
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
-    pub(crate) fn compose(
-        &self,
-        envelope: &Envelope,
-        thread: &Thread,
-    ) -> Result<OutgoingMail, Error> {
-        let part = threads::part(envelope, thread);
-        let subject = Self::subject(envelope, thread);
-        let ids = thread.ids();
-        let scope = scope(thread, &ids);
+    pub(crate) fn compose(&self, envelope: &Envelope) -> Result<OutgoingMail, Error> {
+        let subject = Self::subject(envelope);
+        let reminded = reminded(envelope);
+        let scope = scope(envelope, &reminded);
         let MailBody { text, html } =
-            mail_body(&part, scope, &self.name, &subject, &self.renderer, HTML)?;
-        let mut from = self.from.clone();
-        if let Some(label) = thread.label {
-            let name = from.name.as_deref().unwrap_or("urldb");
-            from.name = Some(format!("{name} ({label})"));
-        }
-        let quoted = quoted(&from);
+            mail_body(envelope, scope, &self.name, &subject, &self.renderer, HTML)?;
+        let id = self.file_name(envelope);
         let mut builder = Message::builder()
-            .from(from)
+            .from(self.from.clone())
             .subject(subject)
             .date(date(envelope))
-            .message_id(Some(format!("<{}>", self.message_id(envelope, thread))))
+            .message_id(Some(format!("<{id}@{}>", self.from.email.domain())))
             .raw_header(raw_header("List-Id", self.list_id(envelope)))
             .raw_header(raw_header("Auto-Submitted", "auto-generated".to_owned()));
-        if let Some(from) = &quoted {
-            builder = builder.raw_header(raw_header("From", from.clone()));
+        if let Some(from) = quoted(&self.from) {
+            builder = builder.raw_header(raw_header("From", from));
         }
-        if let Some(opening) = &thread.opening {
-            let id = format!("<{}>", opening.message_id);
-            builder = builder.in_reply_to(id.clone()).references(id);
+        let references = self.references(envelope);
+        if !references.is_empty() {
+            builder = builder.references(references);
         }
         builder = builder.raw_header(recipients(&self.to));
         // No encoded body can contain `=_`, so no body can contain its own boundary.
@@ -142,7 +119,7 @@ impl Composer {
             .singlepart(single_part(ContentType::TEXT_HTML, html));
         Ok(OutgoingMail {
             message: builder.multipart(parts)?,
-            id: self.file_name(envelope, thread),
+            id,
         })
     }
 
@@ -154,14 +131,25 @@ impl Composer {
     }
 }
 
+/// The incidents of which the report reminds.
+fn reminded(envelope: &Envelope) -> Vec<&str> {
+    envelope
+        .incidents
+        .iter()
+        .filter(|it| it.reminder)
+        .map(|incident| incident.id.as_str())
+        .collect()
+}
+
 /// The part of its report that a mail tells.
-fn scope<'a>(thread: &Thread, ids: &'a [&'a str]) -> Scope<'a> {
-    match thread.label {
+fn scope<'a>(envelope: &Envelope, reminded: &'a [&'a str]) -> Scope<'a> {
+    let is_news = |it: &Incident| !it.id.is_empty() && tells(it.phase) && !it.quiet;
+    match &envelope.week {
+        Some(_) => Scope::Week,
+        None if envelope.incidents.iter().any(is_news) || has_other_news(envelope) => Scope::News,
+        None if !reminded.is_empty() => Scope::Reminder(reminded),
+        // A notifier that tells every run.
         None => Scope::Run,
-        Some(REMINDER) => Scope::Reminder(ids),
-        Some(WEEKLY) => Scope::Week,
-        Some(_) if thread.key == NEWS => Scope::News,
-        Some(_) => Scope::Changes(ids),
     }
 }
 
@@ -190,8 +178,11 @@ fn recipients(to: &[Mailbox]) -> HeaderValue {
     let encoded = |mailbox: &Mailbox| {
         let mut headers = Headers::new();
         headers.set(To::from(Mailboxes::from(mailbox.clone())));
-        let header = headers.to_string();
-        header.trim_start_matches("To: ").trim_end().to_owned()
+        headers
+            .to_string()
+            .trim_start_matches("To: ")
+            .trim_end()
+            .to_owned()
     };
     let lines: Vec<String> = to.iter().map(encoded).collect();
     // The library reads its own form of the header, for the addresses.

@@ -59,20 +59,20 @@ impl Sendmail {
     }
 
     /// Starts the program once for each recipient, so that each recipient has a result.
-    pub(crate) async fn deliver(&self, letters: &[Letter], report: ReportDelivery<'_>) {
-        for letter in letters {
-            for Recipient { delivery, address } in &letter.recipients {
-                let message = &letter.mail.message;
-                let sender = message.envelope().from();
-                let sender = sender.map_or(String::new(), ToString::to_string);
-                let end = self
-                    .send(&message.formatted(), &sender, address.as_ref())
-                    .await;
-                let (result, stop) = self.result(delivery, &end);
-                report(result);
-                if stop {
-                    return;
-                }
+    pub(crate) async fn deliver(&self, letter: &Letter, report: ReportDelivery<'_>) {
+        let message = &letter.mail.message;
+        let sender = message
+            .envelope()
+            .from()
+            .map_or(String::new(), ToString::to_string);
+        for Recipient { delivery, address } in &letter.recipients {
+            let end = self
+                .send(&message.formatted(), &sender, address.as_ref())
+                .await;
+            let (result, stop) = self.result(delivery, &end);
+            report(result);
+            if stop {
+                return;
             }
         }
     }
@@ -93,7 +93,7 @@ impl Sendmail {
         }
     }
 
-    /// The result, and whether the fault concerns all letters.
+    /// The result, and whether the fault concerns all recipients.
     fn result(&self, delivery: &str, end: &End) -> (Delivery, bool) {
         let program = self.program.display();
         match end {

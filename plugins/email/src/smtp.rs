@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use lettre::transport::smtp::Error as SmtpError;
 use lettre::transport::smtp::client::AsyncSmtpConnection;
-use lettre::transport::smtp::commands::{Data, Mail, Rcpt, Rset};
+use lettre::transport::smtp::commands::{Data, Mail, Rcpt};
 use tokio::time::timeout;
 use urldb_protocol::{Delivery, ReportDelivery, Shown};
 use urldb_render::{one_line, shorten};
@@ -110,55 +110,52 @@ impl Smtp {
         self.destination.clone()
     }
 
-    /// Sends the letters over one connection. A server that does not answer costs one time limit: no
-    /// further letter is tried.
-    pub(crate) async fn deliver(&self, letters: &[Letter], report: ReportDelivery<'_>) {
+    /// Sends a letter. A fault that concerns all recipients is reported of each.
+    pub(crate) async fn deliver(&self, letter: &Letter, report: ReportDelivery<'_>) {
         let mut session = Session::default();
-        for letter in letters {
-            let sent = timeout(self.timeout, self.send(&mut session, letter, report)).await;
-            let outage = match sent {
-                Ok(Ok(())) => continue,
-                Ok(Err(error)) => self.outage(&error),
-                Err(_) => Outage {
-                    message: format!(
-                        "{} did not take the message within {} s",
-                        self.name,
-                        self.timeout.as_secs_f32()
-                    ),
-                    failed: false,
-                    advice: None,
-                    is_unsaid: true,
-                    wait: None,
-                },
-            };
-            let replies = if outage.is_unsaid {
-                vec![]
-            } else {
-                shown_replies(&session.replies)
-            };
-            for Recipient { delivery, .. } in &letter.recipients {
-                let result = if outage.failed {
-                    Delivery::failed(delivery, &outage.message)
-                } else {
-                    Delivery::retry(delivery, &outage.message)
-                };
-                report(Delivery {
-                    replies: replies.clone(),
-                    advice: outage.advice.as_deref().map(Delivery::text),
-                    wait: outage.wait,
-                    ..result.of_notifier()
-                });
+        let outage = match timeout(self.timeout, self.send(&mut session, letter, report)).await {
+            Ok(Ok(())) => {
+                if let Some(mut connection) = session.connection {
+                    // The server has taken the message: its answer to QUIT changes nothing.
+                    let _ = timeout(QUIT_TIMEOUT, connection.quit()).await;
+                }
+                return;
             }
-            return;
-        }
-        if let Some(mut connection) = session.connection {
-            // The server has taken the messages: its answer to QUIT changes nothing.
-            let _ = timeout(QUIT_TIMEOUT, connection.quit()).await;
+            Ok(Err(error)) => self.outage(&error),
+            Err(_) => Outage {
+                message: format!(
+                    "{} did not take the message within {} s",
+                    self.name,
+                    self.timeout.as_secs_f32()
+                ),
+                failed: false,
+                advice: None,
+                is_unsaid: true,
+                wait: None,
+            },
+        };
+        let replies = if outage.is_unsaid {
+            vec![]
+        } else {
+            shown_replies(&session.replies)
+        };
+        for Recipient { delivery, .. } in &letter.recipients {
+            let result = if outage.failed {
+                Delivery::failed(delivery, &outage.message)
+            } else {
+                Delivery::retry(delivery, &outage.message)
+            };
+            report(Delivery {
+                replies: replies.clone(),
+                advice: outage.advice.as_deref().map(Delivery::text),
+                wait: outage.wait,
+                ..result.of_notifier()
+            });
         }
     }
 
-    /// Sends one letter, and reports each recipient with a result of its own. An error is a fault that
-    /// concerns all letters; every recipient whom nothing was reported of has that fault.
+    /// Sends a letter, and reports each recipient with a result of its own. An error is a fault that concerns all;
+    /// every recipient whom nothing was reported of has that fault.
     async fn send(
         &self,
         session: &mut Session,
@@ -184,7 +181,7 @@ impl Smtp {
         let sender = message.envelope().from().cloned();
         if let Some(refusal) = refusal(connection.command(Mail::new(sender, vec![])).await)? {
             refuse(&letter.recipients, refusal, "refused the sender");
-            return Self::reset(session).await;
+            return Ok(());
         }
         let mut accepted = vec![];
         for recipient in &letter.recipients {
@@ -198,7 +195,7 @@ impl Smtp {
             }
         }
         if accepted.is_empty() {
-            return Self::reset(session).await;
+            return Ok(());
         }
         let answer = match refusal(connection.command(Data).await)? {
             None => refusal(connection.message(&message.formatted()).await)?,
@@ -206,7 +203,7 @@ impl Smtp {
         };
         if let Some(refusal) = answer {
             refuse(&accepted, refusal, "refused the message");
-            return Self::reset(session).await;
+            return Ok(());
         }
         for recipient in &accepted {
             report(Delivery {
@@ -235,17 +232,6 @@ impl Smtp {
         session.connection.as_mut().ok_or(SendError::Lost)
     }
 
-    /// Prepares the connection for the next letter; without success, the next letter gets another
-    /// connection.
-    async fn reset(session: &mut Session) -> Result<(), SendError> {
-        if let Some(connection) = &mut session.connection
-            && connection.command(Rset).await.is_err()
-        {
-            session.connection = None;
-        }
-        Ok(())
-    }
-
     fn outage(&self, error: &SendError) -> Outage {
         let name = &self.name;
         let retry = |message| Outage {
@@ -261,7 +247,8 @@ impl Smtp {
                 failed: true,
                 advice: Some(
                     "check `server`, `port` and `tls`: a server with TLS from the first byte \
-                     wants tls = \"implicit\", usually at port 465"
+                     wants tls = \"implicit\", usually at port 465; a server without TLS on \
+                     this machine, and no other, may have tls = \"none\""
                         .to_owned(),
                 ),
                 is_unsaid: true,
@@ -316,8 +303,8 @@ fn refusal_advice(error: &SmtpError) -> &'static str {
 }
 
 fn shown_replies(replies: &ReplyLog) -> Vec<Shown> {
-    let lines = replies.lines();
-    lines
+    replies
+        .lines()
         .iter()
         .map(|reply| Delivery::text(shown(reply)))
         .collect()

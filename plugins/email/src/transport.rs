@@ -38,16 +38,12 @@ impl MailTransport {
         }
     }
 
-    /// Delivers the letters in order, until a fault concerns all of them.
-    pub(crate) async fn deliver(&self, letters: &[Letter], report: ReportDelivery<'_>) {
+    /// Delivers a letter to each of its recipients, until a fault concerns all of them.
+    pub(crate) async fn deliver(&self, letter: &Letter, report: ReportDelivery<'_>) {
         match self {
-            Self::Smtp(smtp) => smtp.deliver(letters, report).await,
-            Self::Sendmail(sendmail) => sendmail.deliver(letters, report).await,
-            Self::Folder(folder) => {
-                for letter in letters {
-                    store(folder, letter, report);
-                }
-            }
+            Self::Smtp(smtp) => smtp.deliver(letter, report).await,
+            Self::Sendmail(sendmail) => sendmail.deliver(letter, report).await,
+            Self::Folder(folder) => store(folder, letter, report),
         }
     }
 

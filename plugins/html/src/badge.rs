@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use serde_json::json;
-use urldb_protocol::{BlindRun, Counts};
+use urldb_protocol::{Counts, ImpairedRun};
 use urldb_render::Mark;
 use urldb_render::numbers::shares;
 
@@ -18,10 +18,10 @@ pub(crate) struct Badge {
 }
 
 /// The badge of a run without results for most URLs.
-pub(crate) fn blind_badge(blind: &BlindRun) -> Badge {
+pub(crate) fn impaired_badge(impaired: &ImpairedRun) -> Badge {
     Badge {
         mark: Mark::Unknown,
-        message: format!("not known · {}", blind.at.strftime("%-d %b")),
+        message: format!("not known · {}", impaired.at.strftime("%-d %b")),
     }
 }
 
@@ -42,12 +42,15 @@ impl Badge {
     /// The picture. Nothing in it comes from outside.
     pub(crate) fn svg(&self) -> String {
         // About the width of Verdana at 11 pixels; `textLength` makes it exact.
-        let text = self.message.chars().map(|char| match char {
-            ' ' | ',' | '·' | 'i' | 'l' | 't' | 'f' | 'j' => 4,
-            'm' | 'w' | 'M' | 'A' | 'N' | 'O' | 'D' => 9,
-            _ => 7,
-        });
-        let text: u64 = text.sum();
+        let text: u64 = self
+            .message
+            .chars()
+            .map(|char| match char {
+                ' ' | ',' | '·' | 'i' | 'l' | 't' | 'f' | 'j' => 4,
+                'm' | 'w' | 'M' | 'A' | 'N' | 'O' | 'D' => 9,
+                _ => 7,
+            })
+            .sum();
         let (right, width) = (text + 26, LABEL_WIDTH + text + 26);
         let mark = match self.mark {
             Mark::Kept => "M1.6 6 4.4 8.8 9.6 2.8",

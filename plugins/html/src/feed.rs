@@ -6,7 +6,7 @@ use std::fmt::Write;
 use jiff::Timestamp;
 use minijinja::HtmlEscape;
 use urldb_protocol::{Incident, Overview};
-use urldb_render::one_line;
+use urldb_render::{one_line, shown_host};
 
 /// Most incidents of a feed.
 const MOST: usize = 50;
@@ -32,7 +32,7 @@ pub(crate) fn feed(
 ) -> String {
     let project = &overview.project;
     let title = match host {
-        Some(host) => format!("Incidents of {host}, {}", project.name),
+        Some(host) => format!("Incidents of {}, {}", shown_host(host), project.name),
         None => format!("Incidents of {}", project.name),
     };
     let mut entries: Vec<_> = incidents.iter().collect();
@@ -40,8 +40,9 @@ pub(crate) fn feed(
     entries.sort_by_key(|it| Reverse(updated(it.incident)));
     let newest = entries.first().map(|it| updated(it.incident));
     // A feed without entries has the date of the run that saw nothing to tell.
-    let newest = newest.or(overview.last_run.as_ref().map(|run| run.at));
-    let newest = newest.unwrap_or(Timestamp::UNIX_EPOCH);
+    let newest = newest
+        .or(overview.last_run.as_ref().map(|run| run.at))
+        .unwrap_or(Timestamp::UNIX_EPOCH);
     let scope = host.map_or_else(String::new, |host| format!(":{host}"));
     let mut feed = String::from(
         "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<feed xmlns=\"http://www.w3.org/2005/Atom\">\n",
@@ -89,8 +90,11 @@ fn entry(feed: &mut String, feed_id: &str, site_url: Option<&str>, it: &FeedEntr
 /// When the run of the last event began.
 fn updated(incident: &Incident) -> Timestamp {
     let last = incident.chapters.iter().map(|chapter| chapter.at).max();
-    let times = [last, incident.closed, incident.opened];
-    times.into_iter().flatten().max().unwrap_or(incident.since)
+    [last, incident.closed, incident.opened]
+        .into_iter()
+        .flatten()
+        .max()
+        .unwrap_or(incident.since)
 }
 
 /// A name with the characters that a URN may have.

@@ -99,9 +99,14 @@ impl SiteFolder {
 
     /// Removes the temporary files of killed builds from all folders of the site.
     fn remove_strays(&self) -> io::Result<()> {
-        let paths = self.before.files.keys().chain(self.now.files.keys());
-        let paths = paths.filter(|path| is_inside(path));
-        let folders: BTreeSet<&Path> = paths.filter_map(|path| Path::new(path).parent()).collect();
+        let folders: BTreeSet<&Path> = self
+            .before
+            .files
+            .keys()
+            .chain(self.now.files.keys())
+            .filter(|path| is_inside(path))
+            .filter_map(|path| Path::new(path).parent())
+            .collect();
         for folder in folders {
             let folder = self.folder.folder(folder);
             if folder.is_folder() {
@@ -126,8 +131,9 @@ fn read_manifest(folder: &Root) -> io::Result<Manifest> {
 /// Whether a path of a manifest, which anybody may have edited, stays in the folder.
 fn is_inside(path: &str) -> bool {
     let path = Path::new(path);
-    let mut parts = path.components();
-    parts.all(|part| matches!(part, Component::Normal(_))) && path != Path::new("")
+    path.components()
+        .all(|part| matches!(part, Component::Normal(_)))
+        && path != Path::new("")
 }
 
 #[cfg(test)]

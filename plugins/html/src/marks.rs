@@ -3,14 +3,14 @@
 
 use std::fmt::Write;
 
-use urldb_protocol::{ComesAndGoes, SeenResult};
+use urldb_protocol::{Flapping, SeenResult};
 use urldb_render::numbers::counted;
 
 /// Width and height of a mark.
 const SIZE: usize = 16;
 
 /// The marks, the oldest at the left; empty without two runs.
-pub(crate) fn marks(last: &ComesAndGoes) -> String {
+pub(crate) fn marks(last: &Flapping) -> String {
     let runs = last.recent.len();
     if runs < 2 {
         return String::new();
@@ -25,9 +25,13 @@ pub(crate) fn marks(last: &ComesAndGoes) -> String {
         ("b", SeenResult::Broken),
         ("n", SeenResult::None),
     ] {
-        let places = last.recent.iter().enumerate();
-        let places = places.filter(|(_, seen)| **seen == result);
-        let path: String = places.map(|(at, _)| shape(result, SIZE * at)).collect();
+        let path: String = last
+            .recent
+            .iter()
+            .enumerate()
+            .filter(|(_, seen)| **seen == result)
+            .map(|(at, _)| shape(result, SIZE * at))
+            .collect();
         if !path.is_empty() {
             let _ = write!(svg, "<path class=\"{class}\" d=\"{path}\"/>");
         }
@@ -53,8 +57,8 @@ fn sentence(results: &[SeenResult]) -> String {
         SeenResult::Broken => "broken",
         SeenResult::None => "no result",
     };
-    let groups = results.chunk_by(|one, next| one == next);
-    let groups: Vec<String> = groups
+    let groups: Vec<String> = results
+        .chunk_by(|one, next| one == next)
         .map(|group| match group.len() {
             1 => word(group[0]).to_owned(),
             times => format!("{} {times} times", word(group[0])),
@@ -71,8 +75,8 @@ mod tests {
 
     use super::*;
 
-    fn last(recent: Vec<SeenResult>) -> ComesAndGoes {
-        ComesAndGoes {
+    fn last(recent: Vec<SeenResult>) -> Flapping {
+        Flapping {
             is_good: true,
             runs: 1,
             from: Timestamp::UNIX_EPOCH,

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use jiff::civil::Date;
 use jiff::{Span, Timestamp};
 use urldb_protocol::{
-    Ack, AffectedUrl, Because, BlindRun, CaptureInfo, CertificateDates, Chapter, ChapterDetails,
-    ComesAndGoes, CommitInfo, Counts, Day, DayCount, DayLevel, EventKind, Evidence, FileCounts,
-    Finding, HostOverview, Incident, IncidentEvents, IncidentOverview, IncidentStep, LogEntry,
-    LogEvent, Mistake, Observed, OriginInfo, Overview, Phase, ProjectInfo, Promised, RunCounts,
-    RunSummary, SeenResult, Shown, State, TextDifference, ToldIncident, UrlBelief, UrlDetails,
+    Ack, AffectedUrl, Because, CaptureInfo, CertificateDates, Chapter, ChapterDetails, CommitInfo,
+    Counts, Day, DayCount, DayLevel, DeliveredIncident, EventKind, Evidence, FileCounts, Finding,
+    Flapping, HostOverview, ImpairedRun, Incident, IncidentEvents, IncidentOverview, IncidentStep,
+    LogEntry, LogEvent, Mistake, Observed, OriginInfo, Overview, Phase, ProjectInfo, Promised,
+    RunCounts, RunSummary, SeenResult, Shown, State, TextDifference, UrlCondition, UrlDetails,
     UrlEvidence, UrlOverview, UrlUses,
 };
 
@@ -29,8 +29,11 @@ fn at(hours: i64) -> Timestamp {
 }
 
 fn dates() -> impl Iterator<Item = Date> {
-    let first = at(-24 * 364).to_zoned(jiff::tz::TimeZone::UTC).date();
-    first.series(Span::new().days(1)).take(365)
+    at(-24 * 364)
+        .to_zoned(jiff::tz::TimeZone::UTC)
+        .date()
+        .series(Span::new().days(1))
+        .take(365)
 }
 
 fn promised() -> Promised {
@@ -86,7 +89,7 @@ fn incident(id: &str, closed: Option<Timestamp>) -> IncidentOverview {
         ..Incident::group(Phase::Unchanged, HOST.to_owned(), State::Changed, at(12))
     };
     IncidentOverview {
-        told: ToldIncident::Whole,
+        delivered: DeliveredIncident::Whole,
         results: Some(results()),
         copies: None,
         steps: vec![IncidentStep {
@@ -159,9 +162,9 @@ fn run(selection: Option<&str>) -> RunSummary {
     }
 }
 
-/// The last results of a URL that comes and goes.
-fn results() -> ComesAndGoes {
-    ComesAndGoes {
+/// The last results of a flapping URL.
+fn results() -> Flapping {
+    Flapping {
         is_good: true,
         runs: 1,
         from: at(48),
@@ -170,14 +173,14 @@ fn results() -> ComesAndGoes {
 }
 
 /// The same after a run without results.
-pub(crate) fn blind() -> Overview {
-    let run = BlindRun {
+pub(crate) fn impaired() -> Overview {
+    let run = ImpairedRun {
         at: at(49),
         due: 480,
         results: 0,
     };
     Overview {
-        blind: Some(run),
+        impaired: Some(run),
         ..overview()
     }
 }
@@ -209,7 +212,7 @@ pub(crate) fn overview() -> Overview {
         now: at(49),
         last_run: Some(run(None)),
         last_complete: Some(run(None)),
-        blind: None,
+        impaired: None,
         since_complete: vec![run(Some("-c core"))],
         counts: counts(480, (1, 0)),
         files: files(),
@@ -230,7 +233,7 @@ pub(crate) fn overview() -> Overview {
             new: false,
         }],
         warnings: vec![Finding::warning(
-            "intermittent",
+            "flapping",
             URL,
             (FILE, 2),
             "broke in 3 of its last 10 runs",
@@ -261,7 +264,7 @@ pub(crate) fn listed_url() -> ListedUrl {
             variant: None,
             categories: vec!["core".to_owned()],
             promised: promised(),
-            standing: UrlBelief::Kept,
+            condition: UrlCondition::Kept,
             state: Some(State::Ok),
             reason: None,
             since: Some(at(36)),
@@ -277,7 +280,7 @@ pub(crate) fn listed_url() -> ListedUrl {
             stored: None,
             incident: None,
             failures: None,
-            comes_and_goes: Some(results()),
+            flapping: Some(results()),
             muted: false,
         },
         had_incident: true,
@@ -345,8 +348,6 @@ fn chapter(event: EventKind) -> Chapter {
         because: None,
         ack: None,
         notice: None,
-        sure: false,
-        again: false,
         new: false,
         urls: 7,
         affected: 7,
@@ -391,7 +392,6 @@ fn event(event: LogEvent) -> LogEntry {
         run: None,
         notice: None,
         incident: Some(OPEN.to_owned()),
-        notified: vec![],
         commit: None,
     }
 }

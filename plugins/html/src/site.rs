@@ -7,7 +7,7 @@ use urldb_files::Root;
 use urldb_protocol::{Counts, HostOverview, Overview};
 use urldb_render::{Renderer, status_document};
 
-use crate::badge::{badge, blind_badge};
+use crate::badge::{badge, impaired_badge};
 use crate::feed::feed;
 use crate::file_names::{host_name, host_page, numbered, url_page};
 use crate::folder::{SiteChanges, SiteFolder};
@@ -105,7 +105,7 @@ impl SiteTemplates {
         }
         let view = views.url_page(&url.url, &sample::details(), CheckDates::Exact);
         self.render("site/url.html", &view)?;
-        for overview in [sample::blind(), Overview::default()] {
+        for overview in [sample::impaired(), Overview::default()] {
             let views = Views::new(&overview, &Sample);
             self.render("site/overview.html", &views.overview_page())?;
         }
@@ -154,8 +154,9 @@ impl<'a> SiteBuilder<'a> {
         let mut budget = UrlPages::new(source.urls_with_incident());
         let mut url_pages = HashSet::new();
         for host in &overview.hosts {
-            let urls = source.urls(host)?.into_iter();
-            let rows: Vec<(ListedUrl, bool)> = urls
+            let rows: Vec<(ListedUrl, bool)> = source
+                .urls(host)?
+                .into_iter()
                 .map(|listed| {
                     let has_page = budget.take(&listed);
                     (listed, has_page)
@@ -198,8 +199,11 @@ impl<'a> SiteBuilder<'a> {
         let text = feed(overview, None, place, &entries);
         self.write(place.0, text.as_bytes())?;
         for host in &overview.hosts {
-            let of_host = entries.iter().filter(|it| it.domain == host.host);
-            let of_host: Vec<_> = of_host.cloned().collect();
+            let of_host: Vec<_> = entries
+                .iter()
+                .filter(|it| it.domain == host.host)
+                .cloned()
+                .collect();
             if !of_host.is_empty() {
                 let page = format!("hosts/{}", host_page(&host.host, 1));
                 let path = format!("hosts/{}.atom", host_name(&host.host));
@@ -252,8 +256,11 @@ impl<'a> SiteBuilder<'a> {
             let view = views.incident_page(it, &events, url_pages);
             self.render(&path, "site/incident.html", &view)?;
         }
-        let all = overview.all_incidents().count();
-        let pages = all.div_ceil(INCIDENT_ROWS).max(1);
+        let pages = overview
+            .all_incidents()
+            .count()
+            .div_ceil(INCIDENT_ROWS)
+            .max(1);
         for page in 1..=pages {
             let path = format!("incidents/{}", numbered("index", page));
             let view = views.incidents_page(page, pages, INCIDENT_ROWS);
@@ -269,8 +276,8 @@ impl<'a> SiteBuilder<'a> {
         overview: &Overview,
     ) -> Result<(), SiteError> {
         let last = overview.last_run.as_ref().map(|run| run.at);
-        let blind = overview.blind.as_ref().map(blind_badge);
-        let badge = blind.unwrap_or_else(|| badge(counts, last));
+        let impaired = overview.impaired.as_ref().map(impaired_badge);
+        let badge = impaired.unwrap_or_else(|| badge(counts, last));
         self.write(&format!("{name}.svg"), badge.svg().as_bytes())?;
         self.write(&format!("{name}.json"), badge.json().as_bytes())
     }

@@ -78,13 +78,15 @@ pub(crate) fn year(days: &[DayCount]) -> String {
     const HEIGHT: u64 = 60;
     let width = 2 * days.len();
     let (mut kept, mut bad, mut none) = (String::new(), String::new(), String::new());
-    let bars = days.iter().map(|day| match day {
-        DayCount { promised: 0, .. } => None,
-        DayCount { has_run: false, .. } => Some(("n", 2)),
-        DayCount { affected: 0, .. } => Some(("k", 4)),
-        day => Some(("b", height(day, HEIGHT))),
-    });
-    let bars: Vec<Option<(&str, u64)>> = bars.collect();
+    let bars: Vec<Option<(&str, u64)>> = days
+        .iter()
+        .map(|day| match day {
+            DayCount { promised: 0, .. } => None,
+            DayCount { has_run: false, .. } => Some(("n", 2)),
+            DayCount { affected: 0, .. } => Some(("k", 4)),
+            day => Some(("b", height(day, HEIGHT))),
+        })
+        .collect();
     let mut begin = 0;
     for same in bars.chunk_by(|one, next| one == next) {
         if let Some((class, height)) = same[0] {
@@ -166,8 +168,9 @@ pub(crate) fn sentence(days: &[Day]) -> String {
         (kept, _) => format!("kept on {}", days_of(kept)),
     });
     if !affected.is_empty() {
-        let ranges = affected.iter().take(MOST_RANGES);
-        let ranges: Vec<String> = ranges
+        let ranges: Vec<String> = affected
+            .iter()
+            .take(MOST_RANGES)
             .map(|(from, length)| {
                 let (from, to) = (days[*from].date, days[from + length - 1].date);
                 let begin = from.strftime("%-d %b").to_string();

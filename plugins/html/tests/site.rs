@@ -13,12 +13,12 @@ use urldb_html::{
     Asset, ListedUrl, SiteBuilder, SiteChanges, SiteError, SiteSource, SiteTemplates, TEMPLATES,
 };
 use urldb_protocol::{
-    Ack, AffectedUrl, Because, BlindRun, CaptureInfo, CertificateDates, Chapter, ChapterDetails,
-    ComesAndGoes, CommitInfo, Contents, Counts, Day, DayCount, DayLevel, EventKind, Evidence,
-    FileCounts, Finding, HostOverview, Incident, IncidentEvents, IncidentOverview, LogEntry,
-    LogEvent, MemberChange, MemberDifference, Notice, Observed, OriginInfo, Overview, Phase,
-    ProjectInfo, Promised, RunCounts, RunSummary, SeenResult, Shown, State, TextDifference,
-    ToldIncident, UrlBelief, UrlDetails, UrlOverview, UrlUses,
+    Ack, AffectedUrl, Because, CaptureInfo, CertificateDates, Chapter, ChapterDetails, CommitInfo,
+    Contents, Counts, Day, DayCount, DayLevel, DeliveredIncident, EventKind, Evidence, FileCounts,
+    Finding, Flapping, HostOverview, ImpairedRun, Incident, IncidentEvents, IncidentOverview,
+    LogEntry, LogEvent, MemberChange, MemberDifference, Notice, Observed, OriginInfo, Overview,
+    Phase, ProjectInfo, Promised, RunCounts, RunSummary, SeenResult, Shown, State, TextDifference,
+    UrlCondition, UrlDetails, UrlOverview, UrlUses,
 };
 
 /// Markup, a script and an attribute, for every text from outside.
@@ -38,8 +38,8 @@ fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-fn url(host: &str, path: &str, standing: UrlBelief) -> UrlOverview {
-    let is_kept = standing == UrlBelief::Kept;
+fn url(host: &str, path: &str, condition: UrlCondition) -> UrlOverview {
+    let is_kept = condition == UrlCondition::Kept;
     UrlOverview {
         url: format!("http://{host}{path}"),
         host: host.to_owned(),
@@ -55,7 +55,7 @@ fn url(host: &str, path: &str, standing: UrlBelief) -> UrlOverview {
             sha256: Some("45".repeat(32)),
             ..Promised::default()
         },
-        standing,
+        condition,
         state: Some(if is_kept { State::Ok } else { State::Changed }),
         reason: None,
         since: Some(at("2026-11-21T05:00:00Z")),
@@ -71,7 +71,7 @@ fn url(host: &str, path: &str, standing: UrlBelief) -> UrlOverview {
         stored: None,
         incident: (!is_kept).then(|| "bd7dbe2e".to_owned()),
         failures: None,
-        comes_and_goes: None,
+        flapping: None,
         muted: false,
     }
 }
@@ -186,7 +186,7 @@ fn overview(text: &str) -> Overview {
             ok: 2,
             inconclusive: 0,
         }),
-        blind: None,
+        impaired: None,
         last_complete: None,
         since_complete: vec![],
         counts: counts(3, 1),
@@ -204,14 +204,14 @@ fn overview(text: &str) -> Overview {
             domain: bad.to_owned(),
             reason: None,
             steps: vec![],
-            told: ToldIncident::Whole,
+            delivered: DeliveredIncident::Whole,
             results: None,
             copies: None,
         }],
         closed: vec![],
         mistakes: vec![],
         warnings: vec![Finding::warning(
-            "intermittent",
+            "flapping",
             format!("http://www.example.org/{text}"),
             ("urldb/www.example.org.yaml", 2),
             text,
@@ -241,7 +241,7 @@ struct Source<'a> {
     text: &'a str,
     events: IncidentEvents,
     /// The last results of each affected URL.
-    results: Option<ComesAndGoes>,
+    results: Option<Flapping>,
 }
 
 fn commit(text: &str) -> CommitInfo {
@@ -273,7 +273,6 @@ fn event(time: &str, event: LogEvent, text: &str) -> LogEntry {
         run: None,
         notice: None,
         incident: (!is_commit).then(|| "bd7dbe2e".to_owned()),
-        notified: vec![],
         commit: is_commit.then(|| commit(text)),
     }
 }
@@ -297,8 +296,6 @@ fn events(text: &str) -> IncidentEvents {
             reason: Some(text.to_owned()),
             redirect: Some(shown(text)),
             because: None,
-            sure: false,
-            again: false,
             new: false,
             urls: 1,
             affected: 1,
@@ -338,19 +335,19 @@ impl SiteSource for Source<'_> {
     fn urls(&self, host: &HostOverview) -> Result<Vec<ListedUrl>, SiteError> {
         let count = usize::try_from(host.counts.urls).unwrap();
         let listed = |index: usize| {
-            let standing = if index == 0 && host.counts.affected() > 0 {
-                UrlBelief::Affected
+            let condition = if index == 0 && host.counts.affected() > 0 {
+                UrlCondition::Affected
             } else {
-                UrlBelief::Kept
+                UrlCondition::Kept
             };
-            let url = url(&host.host, &format!("{}{index}", self.path), standing);
+            let url = url(&host.host, &format!("{}{index}", self.path), condition);
             let results = self.results.clone();
             ListedUrl {
                 url: UrlOverview {
-                    comes_and_goes: results.filter(|_| standing == UrlBelief::Affected),
+                    flapping: results.filter(|_| condition == UrlCondition::Affected),
                     ..url
                 },
-                had_incident: standing == UrlBelief::Affected,
+                had_incident: condition == UrlCondition::Affected,
             }
         };
         Ok((0..count).map(listed).collect())
@@ -365,7 +362,7 @@ impl SiteSource for Source<'_> {
     }
 
     fn details(&self, url: &UrlOverview) -> Result<UrlDetails, SiteError> {
-        let is_affected = url.standing == UrlBelief::Affected;
+        let is_affected = url.condition == UrlCondition::Affected;
         let broken = event("2026-11-21T05:08:51Z", LogEvent::Broken, self.text);
         Ok(UrlDetails {
             origins: vec![OriginInfo {
@@ -990,8 +987,6 @@ fn chapter(time: &str, event: EventKind, because: Option<Because>) -> ChapterDet
             reason: None,
             redirect: None,
             because,
-            sure: false,
-            again: false,
             new: false,
             urls: 1,
             affected: 1,
@@ -1011,9 +1006,9 @@ fn text_of(page: &str) -> String {
 }
 
 #[test]
-fn a_url_that_comes_and_goes_has_a_mark_for_each_run() {
+fn a_flapping_url_has_a_mark_for_each_run() {
     use SeenResult::{Broken, Kept, None};
-    let last = ComesAndGoes {
+    let last = Flapping {
         is_good: true,
         runs: 2,
         from: at("2026-11-21T05:00:00Z"),
@@ -1021,7 +1016,7 @@ fn a_url_that_comes_and_goes_has_a_mark_for_each_run() {
     };
     let mut overview = overview("x");
     let open = &mut overview.open[0];
-    open.incident.urls[0].intermittent = true;
+    open.incident.urls[0].flapping = true;
     open.incident.evidence.url = open.incident.urls[0].url.clone();
     open.results = Some(last.clone());
     let folder = tempfile::tempdir().unwrap();
@@ -1034,7 +1029,7 @@ fn a_url_that_comes_and_goes_has_a_mark_for_each_run() {
     let words = "The last 6 runs, the oldest first: broken, kept, broken, no result, kept 2 times.";
     let [url] = url_pages(folder.path())
         .into_iter()
-        .filter(|name| files[name].contains("<h1>Comes and goes"))
+        .filter(|name| files[name].contains("<h1>Flapping"))
         .collect::<Vec<_>>()
         .try_into()
         .unwrap();
@@ -1049,7 +1044,7 @@ fn a_url_that_comes_and_goes_has_a_mark_for_each_run() {
         ),
         (
             &url,
-            "Comes and goes: broken in 2 of the last 5 runs with a result.",
+            "Flapping: broken in 2 of the last 5 runs with a result.",
         ),
     ] {
         let page = &files[page];
@@ -1062,7 +1057,7 @@ fn a_url_that_comes_and_goes_has_a_mark_for_each_run() {
 fn a_run_without_results_leaves_nothing_known() {
     let folder = tempfile::tempdir().unwrap();
     let mut overview = overview("x");
-    overview.blind = Some(BlindRun {
+    overview.impaired = Some(ImpairedRun {
         at: at("2026-11-23T05:02:11Z"),
         due: 1_174,
         results: 0,
@@ -1089,16 +1084,16 @@ fn a_run_without_results_leaves_nothing_known() {
         .collect();
     assert_eq!(rows.len(), 2);
     for row in &rows {
-        let is_blind = !row.contains(&format!(">{}</a>", overview.hosts[1].host));
-        assert_eq!(row.contains("class=\"o\""), is_blind, "{row}");
-        assert_eq!(row.contains(">not known</td>"), is_blind, "{row}");
+        let is_impaired = !row.contains(&format!(">{}</a>", overview.hosts[1].host));
+        assert_eq!(row.contains("class=\"o\""), is_impaired, "{row}");
+        assert_eq!(row.contains(">not known</td>"), is_impaired, "{row}");
     }
     assert!(files["badge.svg"].contains("URLs: not known · 23 Nov"));
     assert!(
         files["hosts/index.html"].contains("None of 1,174 URLs could be checked on 23 November")
     );
 
-    overview.blind.as_mut().unwrap().results = 312;
+    overview.impaired.as_mut().unwrap().results = 312;
     build(folder.path(), &overview, "/a");
     let text = text_of(&self::files(folder.path())["index.html"]);
     assert!(text.contains("Only 312 of 1,174 URLs could be checked on 23 November."));
@@ -1342,7 +1337,7 @@ fn an_incident_has_commands_for_each_of_its_states() {
         0,
         "an example is enough: {text}"
     );
-    // The answers of a URL that comes and goes may differ.
+    // The answers of a flapping URL may differ.
     overview.open[0].incident.urls.truncate(1);
     overview.open[0].incident.reason = Some("unstable".to_owned());
     overview.open[0].reason = overview.open[0].incident.reason.clone();
@@ -1436,7 +1431,7 @@ fn an_incident_has_one_row_however_often_it_changed() {
     let mut later = overview.open[0].clone();
     later.incident.id = "0a7e0a7e".to_owned();
     later.incident.since = at("2026-11-22T05:00:00Z");
-    later.incident.urls[0].intermittent = true;
+    later.incident.urls[0].flapping = true;
     overview.counts.flapping = 1;
     overview.counts = overview.counts.of_all(3);
     overview.hosts[0].counts = overview.counts.of_all(2);
@@ -1509,10 +1504,10 @@ fn feeds_say_the_sentences_of_pages_without_muted_urls() {
     // One incident whose URLs are muted, one with another URL that is not, and one that is closed.
     let mut muted = it.clone();
     muted.incident.id = "0aaaaaaa".to_owned();
-    muted.told = ToldIncident::Nothing;
+    muted.delivered = DeliveredIncident::Nothing;
     let mut part = it.clone();
     part.incident.id = "0bbbbbbb".to_owned();
-    part.told = ToldIncident::Part(Box::new(part.incident.clone()));
+    part.delivered = DeliveredIncident::Part(Box::new(part.incident.clone()));
     part.incident.urls.push(AffectedUrl {
         muted: true,
         ..AffectedUrl::of("http://data.example.org/secret")
@@ -1640,7 +1635,7 @@ fn a_notice_is_counted_apart_and_has_a_page_without_urls() {
     build_with(folder.path(), &overview, &source);
     let files = files(folder.path());
     let index = text_of(&files["index.html"]);
-    let title = "data.example.org has a certificate that ends in less than 3 days (2 of 2 URLs)";
+    let title = "data.example.org has a certificate that ends 2026-11-25 (2 of 2 URLs)";
     assert!(index.contains("URLs: 3 ok"), "{index}");
     assert!(index.contains(&format!("Warnings {title}")), "{index}");
     assert!(!index.contains("incident is open"), "{index}");

@@ -103,8 +103,8 @@ impl Options {
         Ok(match &self.proxy {
             None => builder,
             Some(proxy) => {
-                let setting = reqwest::Proxy::all(proxy.address.as_str());
-                let mut setting = setting.map_err(not_set_up)?;
+                let mut setting =
+                    reqwest::Proxy::all(proxy.address.as_str()).map_err(not_set_up)?;
                 if let Some((user, password)) = &proxy.credentials {
                     setting = setting.basic_auth(user, password);
                 }

@@ -89,12 +89,14 @@ pub(crate) fn build(request: Request) -> Result<reqwest::Request, SendError> {
 /// The headers that are text, within the limit.
 pub(crate) fn headers_of(headers: &HeaderMap) -> Vec<(String, String)> {
     let mut room = LARGEST_HEAD;
-    let texts = headers.iter().filter_map(|(name, value)| {
-        let value = value.to_str().ok()?;
-        room = room.checked_sub(name.as_str().len() + value.len())?;
-        Some((name.as_str().to_owned(), value.to_owned()))
-    });
-    texts.collect()
+    headers
+        .iter()
+        .filter_map(|(name, value)| {
+            let value = value.to_str().ok()?;
+            room = room.checked_sub(name.as_str().len() + value.len())?;
+            Some((name.as_str().to_owned(), value.to_owned()))
+        })
+        .collect()
 }
 
 /// The innermost causes of an error, which say what happened, as one harmless line.
@@ -104,10 +106,12 @@ pub(crate) fn causes(error: &reqwest::Error) -> String {
         cause = source;
     }
     // A connector of the HTTP library hides the error of TLS in one of input and output.
-    let input = cause.downcast_ref::<std::io::Error>();
-    let inner = input.and_then(std::io::Error::get_ref);
-    let inner = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>());
-    let tls = inner.or_else(|| cause.downcast_ref::<rustls::Error>());
+    let inner = cause
+        .downcast_ref::<std::io::Error>()
+        .and_then(std::io::Error::get_ref);
+    let tls = inner
+        .and_then(|inner| inner.downcast_ref::<rustls::Error>())
+        .or_else(|| cause.downcast_ref::<rustls::Error>());
     let cause = match tls.and_then(Fault::within) {
         Some(fault) => fault.to_string(),
         None => cause.to_string(),

@@ -22,7 +22,7 @@ pub(crate) async fn deliver(
     threads: Vec<Thread<'_>>,
     report: ReportDelivery<'_>,
 ) {
-    let mut desk = Desk {
+    let mut sender = IssueSender {
         notifier,
         envelope,
         session: notifier.backend.session(),
@@ -30,8 +30,8 @@ pub(crate) async fn deliver(
     };
     let mut was_busy = false;
     for thread in threads {
-        desk.session.begin();
-        let fault = match desk.sync(&thread).await {
+        sender.session.begin();
+        let fault = match sender.sync(&thread).await {
             Ok(done) => {
                 was_busy = false;
                 done.deliveries(&thread).into_iter().for_each(report);
@@ -89,14 +89,14 @@ struct Index {
     issues: Vec<Issue>,
 }
 
-struct Desk<'a> {
+struct IssueSender<'a> {
     notifier: &'a IssuesNotifier,
     envelope: &'a Envelope,
     session: Session<'a>,
     index: Option<Index>,
 }
 
-impl Desk<'_> {
+impl IssueSender<'_> {
     /// Brings the issue of a thread in line with its incidents.
     async fn sync(&mut self, thread: &Thread<'_>) -> Result<Done, Fault> {
         let found = self.find(thread).await?;
@@ -109,7 +109,7 @@ impl Desk<'_> {
                 let (news, _): (Vec<_>, Vec<_>) = thread
                     .incidents
                     .iter()
-                    .partition(|incident| incident.phase.is_news());
+                    .partition(|incident| incident.is_news());
                 if news.is_empty() {
                     return Ok(Done {
                         message: "there is no issue to change".to_owned(),
@@ -378,10 +378,8 @@ fn updated(envelope: &Envelope, body: &str, thread: &Thread<'_>) -> (String, boo
 }
 
 /// The state that an issue gets in this run; absent if it keeps its own. An issue that a person closed
-/// stays closed until its incident opens again, or begins to come and go.
+/// stays closed until there is news of its incident.
 fn new_state(thread: &Thread<'_>, issue: &Issue, all_closed: bool) -> Option<NewState> {
-    let begins =
-        |incident: &&&Incident| matches!(incident.phase, Phase::Reopened | Phase::Intermittent);
     let is_removed = |incident: &&Incident| {
         incident.end() == Some(Because::Removed) || incident.merged_into.is_some()
     };
@@ -391,7 +389,7 @@ fn new_state(thread: &Thread<'_>, issue: &Issue, all_closed: bool) -> Option<New
             Some(NewState::NotPlanned)
         }
         (true, true) => Some(NewState::Completed),
-        (false, false) => thread.incidents.iter().find(begins).map(|_| NewState::Open),
+        (false, false) if thread.incidents.iter().any(|it| it.is_news()) => Some(NewState::Open),
         _ => None,
     }
 }

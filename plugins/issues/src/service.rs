@@ -175,8 +175,8 @@ impl Dialect {
         };
         let per_page = PER_PAGE
             .into_iter()
-            .find(|(service, _)| *service == self.service);
-        let per_page = per_page.map_or("50", |(_, number)| number);
+            .find(|(service, _)| *service == self.service)
+            .map_or("50", |(_, number)| number);
         let mut query = url.query_pairs_mut();
         match self.service {
             Service::GitHub => {

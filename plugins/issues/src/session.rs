@@ -235,8 +235,9 @@ impl Session<'_> {
     }
 
     pub(crate) fn json<T: DeserializeOwned>(&self, answer: &Answer) -> Result<T, Fault> {
-        let body = answer.body();
-        let body = body.map_err(|ended| self.not_answered(&ended.into()))?;
+        let body = answer
+            .body()
+            .map_err(|ended| self.not_answered(&ended.into()))?;
         serde_json::from_slice(body).map_err(|error| self.unreadable(&error))
     }
 
@@ -345,8 +346,10 @@ fn limit(answer: &Answer) -> Option<Duration> {
 
 /// The time until a moment in seconds since 1970, and one second more.
 fn time_until(answer: &Answer, reset: &str) -> Option<Duration> {
-    let reset = Timestamp::from_second(reset.trim().parse().ok()?).ok()?;
-    let reset = reset.checked_add(SignedDuration::from_secs(1)).ok()?;
+    let reset = Timestamp::from_second(reset.trim().parse().ok()?)
+        .ok()?
+        .checked_add(SignedDuration::from_secs(1))
+        .ok()?;
     answer.time_until(reset)
 }
 
@@ -354,10 +357,10 @@ fn time_until(answer: &Answer, reset: &str) -> Option<Duration> {
 fn next_page(header: &str) -> Option<&str> {
     header.split(',').find_map(|link| {
         let (target, parameters) = link.split_once('>')?;
-        let is_next = parameters
+        parameters
             .split(';')
-            .any(|parameter| matches!(parameter.trim(), "rel=\"next\"" | "rel=next"));
-        is_next.then(|| target.trim().strip_prefix('<'))?
+            .any(|parameter| matches!(parameter.trim(), "rel=\"next\"" | "rel=next"))
+            .then(|| target.trim().strip_prefix('<'))?
     })
 }
 

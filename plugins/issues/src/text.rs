@@ -7,16 +7,20 @@ use crate::marker::Marker;
 
 /// The title of an issue. Some services look for mentions and references in titles too.
 pub(crate) fn title(envelope: &Envelope, incidents: &[&Incident]) -> String {
-    let title = urldb_render::shared_issue(envelope, incidents, incidents.len()).title;
-    title.replace('@', "%40").replace('#', "%23")
+    urldb_render::shared_issue(envelope, incidents, incidents.len())
+        .title
+        .replace('@', "%40")
+        .replace('#', "%23")
 }
 
 /// The body of an issue with these markers, without them: of several incidents, the report has each that is open. `None` if
 /// the report has none of the issue.
 pub(crate) fn body(envelope: &Envelope, markers: &[Marker]) -> Option<String> {
     let find = |marker: &Marker| {
-        let mut incidents = envelope.incidents.iter();
-        incidents.find(|incident| incident.id == marker.id)
+        envelope
+            .incidents
+            .iter()
+            .find(|incident| incident.id == marker.id)
     };
     let incidents: Vec<&Incident> = markers.iter().filter_map(find).collect();
     let issue = || urldb_render::shared_issue(envelope, &incidents, markers.len());
@@ -25,16 +29,16 @@ pub(crate) fn body(envelope: &Envelope, markers: &[Marker]) -> Option<String> {
 
 /// The comment about the news of an issue, or the reminder of it; `None` if there is none. Each incident has a paragraph.
 pub(crate) fn comment(envelope: &Envelope, incidents: &[&Incident]) -> Option<String> {
-    let paragraphs = incidents
+    let paragraphs: Vec<String> = incidents
         .iter()
         .filter_map(|incident| match incident.phase {
-            Phase::Shrunk if incident.quiet => None,
+            _ if incident.quiet => None,
             Phase::Unchanged if incident.reminder => {
                 Some(urldb_render::reminder_comment(envelope, incident))
             }
             _ => urldb_render::comment(envelope, incident),
-        });
-    let paragraphs: Vec<String> = paragraphs.collect();
+        })
+        .collect();
     (!paragraphs.is_empty()).then(|| paragraphs.join("\n"))
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Thread<'a> {
     /// delivery. Later, each incident is a delivery: whether two of them have one issue is not always
     /// known before, and must not change the ids.
     pub(crate) deliveries: Vec<String>,
-    /// Whether the incidents began in this run.
+    /// Whether the incidents began in this run, and have no issue yet.
     pub(crate) opened: bool,
     /// The incidents, in the order of the report. Never empty.
     pub(crate) incidents: Vec<&'a Incident>,
@@ -32,10 +32,12 @@ pub(crate) struct Thread<'a> {
 
 /// The threads of a report, new ones first.
 pub(crate) fn threads<'a>(envelope: &'a Envelope, name: &str) -> Vec<Thread<'a>> {
-    let incidents = envelope.incidents.iter();
-    let incidents = incidents.filter(|it| is_told(it, name) && !continues(envelope, it, name));
+    let incidents = envelope
+        .incidents
+        .iter()
+        .filter(|it| is_delivered(it, name) && !continues(envelope, it, name));
     let (opened, known): (Vec<_>, Vec<_>) =
-        incidents.partition(|incident| incident.phase == Phase::Opened);
+        incidents.partition(|it| it.phase == Phase::Opened && number(it, name).is_none());
     let size = if opened.len() > MOST_SINGLE_ISSUES {
         MOST_INCIDENTS
     } else {
@@ -87,14 +89,12 @@ fn continues(envelope: &Envelope, incident: &Incident, name: &str) -> bool {
 }
 
 /// Whether the run did something to the incident that its issue should show.
-fn is_told(incident: &Incident, name: &str) -> bool {
+fn is_delivered(incident: &Incident, name: &str) -> bool {
     let has_id = is_name(&incident.id) && is_name(&incident.key);
     let is_changed = match incident.phase {
-        phase if phase.is_news() => true,
         // Without an issue there is nothing to correct.
-        Phase::Shrunk => number(incident, name).is_some(),
-        Phase::Closed => true,
-        _ => false,
+        Phase::Changed if incident.quiet => number(incident, name).is_some(),
+        phase => phase.is_news() || phase == Phase::Closed,
     };
     has_id && (is_changed || incident.reminder)
 }

@@ -29,7 +29,7 @@ pub struct AffectedUrl {
     /// The categories of its record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
-    /// This run added the URL.
+    /// It joined the incident in this run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub new: bool,
     /// This run did not ask the URL, because its host was silent.
@@ -38,9 +38,9 @@ pub struct AffectedUrl {
     /// The record's `mute-until` is in the future: nobody is notified about the URL.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub muted: bool,
-    /// The URL comes and goes.
+    /// The URL flaps.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub intermittent: bool,
+    pub flapping: bool,
     /// The acknowledgement of the incident is about this URL.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub acked: bool,
@@ -59,7 +59,7 @@ pub struct AffectedUrl {
     /// The state that this run saw; absent if it did not ask.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen: Option<State>,
-    /// Of a URL that comes and goes, the runs in which it broke last.
+    /// Of a flapping URL, the runs in which it broke last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub breaks: Vec<Timestamp>,
     /// The state of this URL, if it is another than that of the incident.

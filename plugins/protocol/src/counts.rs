@@ -10,16 +10,16 @@ use serde::{Deserialize, Serialize};
 pub struct Counts {
     /// URLs of all records that are not deprecated, and of open incidents.
     pub urls: u64,
-    /// URLs that are believed to be as promised.
+    /// URLs that are ok.
     pub ok: u64,
     /// URLs of open incidents, those included that were not tried because their host was silent, and URLs that are
-    /// believed to be broken.
+    /// confirmed to be broken.
     pub broken: u64,
-    /// URLs of open incidents that come and go, which `broken` does not count.
+    /// URLs of open incidents that flap, which `broken` does not count.
     pub flapping: u64,
     /// URLs that failed and that no second run has confirmed yet.
     pub unconfirmed: u64,
-    /// URLs that were never checked, or about which nothing is believed.
+    /// URLs that were never checked, or about which nothing is known.
     pub unknown: u64,
     /// URLs of open incidents that are muted, which neither `broken` nor `flapping` counts.
     pub muted: u64,

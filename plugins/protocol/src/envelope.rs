@@ -43,7 +43,6 @@ pub struct Envelope {
     /// Mistakes in domain files, because of which records cannot be read or are misunderstood.
     pub mistakes: Vec<Mistake>,
     /// Mistakes that earlier runs found and that are corrected now.
-    #[serde(rename = "mended")]
     pub fixed: Vec<FixedMistake>,
     /// URLs whose confirmed state changed since the last run.
     pub changes: Vec<Change>,
@@ -76,11 +75,14 @@ impl Envelope {
     /// notices that hold, and mistakes.
     pub fn own_counts(&self) -> Counts {
         let of = |phase| {
-            let groups = self.incidents.iter().filter(|it| it.phase == phase);
-            groups.map(|group| group.urls.len() as u64).sum()
+            self.incidents
+                .iter()
+                .filter(|it| it.phase == phase)
+                .map(|group| group.urls.len() as u64)
+                .sum()
         };
-        // A URL that comes and goes is flapping, and a certificate that ends has a notice.
-        let counted = ["intermittent", "certificate-ends"];
+        // Flapping URLs are counted, and a certificate that ends has a notice.
+        let counted = ["flapping", "certificate-ends"];
         let warnings = self.findings.iter().filter(|it| {
             let is_good = it.severity == Severity::Warning && it.state == State::Ok;
             is_good && !counted.contains(&&*it.code)
@@ -99,9 +101,12 @@ impl Envelope {
 
     /// The domain files with a notice about their mistakes, corrected ones included.
     pub fn files_with_notice(&self) -> BTreeSet<&str> {
-        let incidents = self.incidents.iter().filter(|it| !it.id.is_empty());
-        let notices = incidents.filter_map(|it| it.notice_of(NoticeKind::Mistake));
-        notices.map(|notice| notice.file.as_str()).collect()
+        self.incidents
+            .iter()
+            .filter(|it| !it.id.is_empty())
+            .filter_map(|it| it.notice_of(NoticeKind::Mistake))
+            .map(|notice| notice.file.as_str())
+            .collect()
     }
 
     /// Adds the mistakes of notices about files that the run has not read.
@@ -129,17 +134,17 @@ impl Envelope {
             let Some(notice) = incident.notice_of(NoticeKind::Mistake) else {
                 continue;
             };
-            let is_told = incident.phase != Phase::Unchanged && !incident.quiet;
-            if is_told {
-                self.fixed.extend(notice.mended.iter().cloned());
+            let is_delivered = incident.phase != Phase::Unchanged && !incident.quiet;
+            if is_delivered {
+                self.fixed.extend(notice.fixed.iter().cloned());
             }
-            let news = notice
+            let mut news: Vec<&Mistake> = notice
                 .mistakes
                 .iter()
-                .filter(|mistake| mistake.new && is_told);
-            let mut news: Vec<&Mistake> = news.collect();
+                .filter(|mistake| mistake.new && is_delivered)
+                .collect();
             // The notice lists the first ones only.
-            let is_all = matches!(incident.phase, Phase::Opened | Phase::Reopened) && is_told;
+            let is_all = incident.phase == Phase::Opened && is_delivered;
             let of_file = self.mistakes.iter_mut().filter(|it| it.file == notice.file);
             for mistake in of_file {
                 let is_same =
@@ -155,13 +160,14 @@ impl Envelope {
 
     /// Number of URLs without a conclusion for one of these reasons.
     pub fn unsure_because(&self, reasons: &[Reason]) -> u64 {
-        let findings = self.findings.iter();
-        let unsure = findings.filter(|finding| {
-            let reason = finding.reason.as_deref();
-            let is_one = reasons.iter().any(|it| reason == Some(it.as_str()));
-            finding.state.is_unsure() && is_one
-        });
-        unsure.count() as u64
+        self.findings
+            .iter()
+            .filter(|finding| {
+                let reason = finding.reason.as_deref();
+                let is_one = reasons.iter().any(|it| reason == Some(it.as_str()));
+                finding.state.is_unsure() && is_one
+            })
+            .count() as u64
     }
 }
 
@@ -272,8 +278,7 @@ pub struct Audience {
     /// The common fact about the URLs, as it follows `40 URLs of`: `gaia` (the owner), `data.example.org`,
     /// `category release` or, if there are several facts, `this section`.
     pub name: String,
-    /// Counts of the URLs as of the end of the run: those that the filters of the section take, and those of
-    /// which it has told that they are broken, until it tells the end.
+    /// Counts of the URLs that the filters of the section take, as of the end of the run.
     pub counts: Counts,
     /// Counts of those of them that were due, and of those that were checked.
     pub coverage: Coverage,

@@ -19,9 +19,9 @@ pub enum EventKind {
     Became,
     /// URLs left.
     Shrunk,
-    /// URLs come and go from now on.
-    Intermittent,
-    /// URLs no longer come and go: they are broken all the time, or as promised all the time.
+    /// URLs flap from now on.
+    Flapping,
+    /// URLs no longer flap: they are broken all the time, or as promised all the time.
     Steady,
     /// Nobody is to be told of the URLs.
     Muted,
@@ -46,6 +46,11 @@ impl EventKind {
     pub fn joins(self) -> bool {
         matches!(self, Self::Opened | Self::Reopened | Self::Grown)
     }
+
+    /// Whether an incident is another after the event: its URLs, their state, or its notice.
+    pub fn is_change(self) -> bool {
+        !matches!(self, Self::Acked | Self::AckEnded)
+    }
 }
 
 /// Why a URL left.
@@ -59,7 +64,7 @@ pub enum Because {
     Accepted,
     /// Its record is gone.
     Removed,
-    /// It came and went, and has been as promised for a week.
+    /// It flapped, and has been as promised for a week.
     Steady,
 }
 

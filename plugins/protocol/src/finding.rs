@@ -60,7 +60,7 @@ pub struct Finding {
     /// Not yet confirmed by enough runs: not reported as news.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pending: bool,
-    /// This run reports the warning for the first time; only for `intermittent`.
+    /// This run reports the warning for the first time; only for `flapping`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub new: bool,
     /// The record's `mute-until` is in the future: nobody is notified about the URL.
@@ -170,8 +170,7 @@ pub struct Mistake {
 impl Mistake {
     /// Whether the mistake is in a list, or about a record that differs from its list: no record is hidden by it.
     pub fn is_of_list(&self) -> bool {
-        let mut codes = Code::ALL.iter();
-        let code = codes.find(|code| code.as_str() == self.code);
+        let code = Code::ALL.iter().find(|code| code.as_str() == self.code);
         // The lines of lists have codes of their formats.
         code.is_none_or(|code| code.subject() == Subject::List)
     }

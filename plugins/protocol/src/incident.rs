@@ -27,10 +27,13 @@ pub struct Incident {
     /// Identifies the cause at this host, so that a notifier finds its issue again when the ledger
     /// was lost: 16 hexadecimal digits. Empty for a group that is no incident.
     pub key: String,
-    /// The change of the incident in this run.
+    /// The news of the incident.
     pub phase: Phase,
     /// The host that was asked; an alias, if the URLs of an alias fail.
     pub host: String,
+    /// The address to which `map` sends the requests of this run for the host, as curl takes it behind `--connect-to`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
     /// The state of the affected URLs.
     pub state: State,
     /// The text of the reason, such as `dns`, if the reason is a part of the cause.
@@ -61,15 +64,8 @@ pub struct Incident {
     pub runs: u32,
     /// Number of URLs of this host in the database.
     pub host_urls: u64,
-    /// The affected URLs; those that were affected last if the incident is closed. Sorted by file,
-    /// line and URL.
+    /// The affected URLs, and those that have left since the incident opened last. Sorted by file, line and URL.
     pub urls: Vec<AffectedUrl>,
-    /// Number of URLs that this run added to an incident of an earlier run.
-    #[serde(default)]
-    pub added: u64,
-    /// Number of URLs that have left the incident since it opened.
-    #[serde(default)]
-    pub left: u64,
     /// The promise and the answer.
     #[serde(default)]
     pub evidence: Evidence,
@@ -77,10 +73,6 @@ pub struct Incident {
     /// notifier's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub threads: BTreeMap<String, BTreeMap<String, Shown>>,
-    /// When the run began whose message told each notifier of the incident last, by the notifier's name; absent
-    /// for a notifier that still has to be told. Only in the report of a run.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub notified: BTreeMap<String, Option<Timestamp>>,
     /// The notifier repeats what is still open: `remind` of its section has passed since the notifier
     /// last told of the incident.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -97,12 +89,9 @@ pub struct Incident {
     /// The acknowledgement that holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack: Option<Ack>,
-    /// The change is not told: it only concerns what shows the present, such as the body of an issue.
+    /// The news is held back: only what shows the present has it, such as the body of an issue.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub quiet: bool,
-    /// The incident began and ended while nothing could be sent to its reader.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub unheard: bool,
 }
 
 /// An event of an incident, as far as it is about the URLs of one reader.
@@ -127,12 +116,6 @@ pub struct Chapter {
     /// Why URLs left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub because: Option<Because>,
-    /// The state was believed for the first time, after failures in changing ways.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub sure: bool,
-    /// The URLs were in this state in the incident before, a short time ago.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub again: bool,
     /// The reader has not heard of the event.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub new: bool,
@@ -152,6 +135,11 @@ pub struct Chapter {
 }
 
 impl Incident {
+    /// Whether it is open, and has news that nobody holds back.
+    pub const fn is_news(&self) -> bool {
+        self.phase.is_news() && !self.quiet
+    }
+
     /// An incident without URLs and evidence that no run has named yet.
     pub fn group(phase: Phase, host: String, state: State, since: Timestamp) -> Self {
         Self {
@@ -159,6 +147,7 @@ impl Incident {
             key: String::new(),
             phase,
             host,
+            via: None,
             state,
             reason: None,
             redirect: None,
@@ -171,17 +160,13 @@ impl Incident {
             runs: 0,
             host_urls: 0,
             urls: Vec::new(),
-            added: 0,
-            left: 0,
             evidence: Evidence::default(),
             threads: BTreeMap::new(),
-            notified: BTreeMap::new(),
             chapters: Vec::new(),
             notice: None,
             earlier: None,
             ack: None,
             quiet: false,
-            unheard: false,
             reminder: false,
         }
     }
@@ -197,20 +182,26 @@ impl Incident {
         notice.filter(|notice| notice.kind == kind)
     }
 
+    /// Whether its reader has no URL in the incident, and had none.
+    pub fn is_about_nothing(&self) -> bool {
+        self.urls.is_empty() && self.notice.is_none()
+    }
+
     /// Whether the incident is a notice alone: no URL is affected, and none was.
     pub fn is_notice(&self) -> bool {
         self.notice.is_some() && self.urls.is_empty()
     }
 
-    /// Whether all affected URLs come and go.
-    pub fn comes_and_goes(&self) -> bool {
+    /// Whether all affected URLs flap.
+    pub fn is_flapping(&self) -> bool {
         let mut affected = self.affected().peekable();
-        affected.peek().is_some() && affected.all(|url| url.intermittent)
+        affected.peek().is_some() && affected.all(|url| url.flapping)
     }
 
     /// Adds what only the run knows: `seen` is the same incident in its report.
     pub fn take_run(&mut self, seen: &Self) {
         self.host_urls = seen.host_urls;
+        self.via.clone_from(&seen.via);
         self.runs = seen.runs;
         let is_own = self.urls.iter().any(|url| seen.evidence.is_about(url));
         if is_own && self.state == seen.state {
@@ -235,22 +226,23 @@ impl Incident {
     /// Why the incident ended: it recovered if any of its URLs did. Absent while it is open.
     pub fn end(&self) -> Option<Because> {
         let is_closed = self.phase == Phase::Closed && self.merged_into.is_none();
-        let order = [
+        let mut ends = [
             Because::Recovered,
             Because::Steady,
             Because::Removed,
             Because::Accepted,
-        ];
-        let mut ends = order
-            .into_iter()
-            .filter(|because| self.left_because(*because) > 0);
+        ]
+        .into_iter()
+        .filter(|because| self.left_because(*because) > 0);
         is_closed.then(|| ends.next())?
     }
 
     /// Number of URLs that have left for this reason.
     pub fn left_because(&self, because: Because) -> u64 {
-        let left = self.urls.iter().filter(|url| url.left == Some(because));
-        left.count() as u64
+        self.urls
+            .iter()
+            .filter(|url| url.left == Some(because))
+            .count() as u64
     }
 
     /// The order of incidents that are equal in what a list is sorted by: host, first URL, state. The id
@@ -263,15 +255,7 @@ impl Incident {
     /// The order of incidents in a report: opened, changed, closed, still open, unconfirmed, unknown; the
     /// most URLs first.
     pub fn importance(&self) -> (u8, std::cmp::Reverse<usize>) {
-        let phase = match self.phase {
-            Phase::Opened | Phase::Reopened => 0,
-            Phase::Became | Phase::Intermittent | Phase::Steady | Phase::Grown => 1,
-            Phase::Closed => 2,
-            Phase::Shrunk | Phase::Unchanged => 3,
-            Phase::Unconfirmed => 4,
-            Phase::Unknown => 5,
-        };
-        (phase, std::cmp::Reverse(self.urls.len()))
+        (self.phase.rank(), std::cmp::Reverse(self.urls.len()))
     }
 
     /// Whether the URLs are affected after the run: the incident is open, or `check` has seen it.
@@ -283,29 +267,20 @@ impl Incident {
     }
 }
 
-/// The change of an incident since its reader heard of it last: for the report of a run, since the run before.
+/// The news of an incident: for the report of a run, since the run before; for a message, since the newest one about it
+/// that was delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// The run opened the incident. `check`, which keeps no incidents, reports broken URLs in this
-    /// phase, without an id.
+    /// It had no URL, and has some. `check`, which keeps no incidents, reports broken URLs in this phase, without an
+    /// id.
     Opened,
-    /// URLs joined an incident that was closed.
-    Reopened,
-    /// URLs of an open incident have another cause.
-    Became,
-    /// URLs of an open incident come and go from now on.
-    Intermittent,
-    /// URLs of an open incident no longer come and go: they are broken all the time.
-    Steady,
-    /// URLs joined an open incident.
-    Grown,
-    /// Some URLs left an open incident, and none joined.
-    Shrunk,
+    /// It has other URLs than before, or the same in another state.
+    Changed,
     /// Nothing changed.
     Unchanged,
-    /// The run closed the incident.
+    /// It had URLs, and has none.
     Closed,
     /// No incident: URLs that failed, which no second run has confirmed yet.
     Unconfirmed,
@@ -314,17 +289,21 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Whether the incident is open, and something about it is bad news.
+    /// The order of phases in a report: new, changed, closed, still open, unconfirmed, unknown.
+    pub const fn rank(self) -> u8 {
+        match self {
+            Self::Opened => 0,
+            Self::Changed => 1,
+            Self::Closed => 2,
+            Self::Unchanged => 3,
+            Self::Unconfirmed => 4,
+            Self::Unknown => 5,
+        }
+    }
+
+    /// Whether the incident is open, and something about it is new.
     pub const fn is_news(self) -> bool {
-        matches!(
-            self,
-            Self::Opened
-                | Self::Reopened
-                | Self::Became
-                | Self::Intermittent
-                | Self::Steady
-                | Self::Grown
-        )
+        matches!(self, Self::Opened | Self::Changed)
     }
 }
 

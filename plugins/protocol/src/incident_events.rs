@@ -39,7 +39,7 @@ pub struct UrlEvidence {
 
 /// An incident as messages tell it: without muted URLs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum ToldIncident {
+pub enum DeliveredIncident {
     /// No URL was ever muted.
     #[default]
     Whole,
@@ -62,17 +62,17 @@ pub enum SeenResult {
     None,
 }
 
-/// The last results of a URL that comes and goes.
+/// The last results of a flapping URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub struct ComesAndGoes {
+pub struct Flapping {
     /// The last run with a result saw the URL as promised, in each request.
     pub is_good: bool,
     /// Number of runs in a row with this result.
     pub runs: u32,
     /// When the first of these runs began.
     pub from: Timestamp,
-    /// The results of the last runs that asked the URL, since it began to come and go: at most 15, the latest last.
+    /// The results of the last runs that asked the URL, since it began to flap: at most 15, the latest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recent: Vec<SeenResult>,
 }

@@ -42,7 +42,7 @@ pub use explanation::{Explanation, ExplanationKind};
 pub use finding::{Finding, FixedMistake, Mistake, UrlCopies};
 pub use incident::{Chapter, Evidence, Incident, Phase};
 pub use incident_events::{
-    ChapterDetails, ComesAndGoes, IncidentEvents, SeenResult, ToldIncident, UrlEvidence,
+    ChapterDetails, DeliveredIncident, Flapping, IncidentEvents, SeenResult, UrlEvidence,
 };
 pub use notice::{CertificateDates, LostContent, Notice, NoticeKind};
 pub use notifier::{
@@ -51,11 +51,11 @@ pub use notifier::{
 };
 pub use overview::{
     CommitInfo, Day, DayCount, DayLevel, FileCounts, HostOverview, IncidentOverview, IncidentStep,
-    LogEntry, LogEvent, OriginInfo, Overview, ProjectInfo, UrlBelief, UrlDetails, UrlOverview,
+    LogEntry, LogEvent, OriginInfo, Overview, ProjectInfo, UrlCondition, UrlDetails, UrlOverview,
 };
 pub use promise::{Observed, Promised};
 pub use reason::Reason;
-pub use runs::{BlindRun, RunCounts, RunSummary};
+pub use runs::{ImpairedRun, RunCounts, RunSummary};
 pub use state::{State, UnknownName};
 pub use urldb_text::{Severity, Shown};
 pub use uses::{Location, UrlUses};

@@ -24,8 +24,7 @@ pub struct Notice {
     /// the archive lacks, of [`NoticeKind::EvidenceLost`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endangered: Option<u64>,
-    /// Number of complete runs in a row without a result for most URLs, of [`NoticeKind::Blind`]; without one for
-    /// some URLs of the host, of [`NoticeKind::SlowRound`].
+    /// Number of complete runs in a row that were impaired, of [`NoticeKind::Impaired`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<u64>,
     /// The start of the first of these runs.
@@ -42,14 +41,11 @@ pub struct Notice {
     pub added: Option<u64>,
     /// The mistakes of which the reader of a report knows and that are corrected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub mended: Vec<FixedMistake>,
-    /// The pace that the host bears, and the key of `urldb.toml` to set, of [`NoticeKind::SlowRound`].
+    pub fixed: Vec<FixedMistake>,
+    /// The reason why URLs are not checked: of [`NoticeKind::Impaired`], what the host does and which key of `urldb.toml`
+    /// helps; of [`NoticeKind::UnsupportedTls`], `needs Ed448, which urldb does not support`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub advice: Option<Shown>,
-    /// The need of the host that urldb does not serve, of [`NoticeKind::UnsupportedTls`]: `needs Ed448, which urldb
-    /// does not support`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub limit: Option<Shown>,
+    pub reason: Option<Shown>,
     /// The URLs whose promised bytes the archive lost, of [`NoticeKind::EvidenceLost`]: in a file and in an event those
     /// that are new, else all since the notice opened.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -76,29 +72,24 @@ pub enum NoticeKind {
     /// The certificate of a host ends soon, or has ended.
     #[default]
     CertificateEnds,
-    /// Complete runs in a row get no result for most URLs, probably because of the network of this machine.
-    Blind,
+    /// Complete runs in a row do not get to all URLs of a host, or, of no host, to most URLs, probably because of the
+    /// network of this machine.
+    Impaired,
     /// A domain file has mistakes, so that some records are not checked.
     Mistake,
-    /// A host speaks only HTTP/2, so that its URLs are not checked.
-    NeedsHttp2,
     /// A host needs an algorithm of TLS that urldb lacks, so that its URLs are not checked.
     UnsupportedTls,
-    /// A host refuses so many requests that runs in a row do not check all its URLs within `limit-patience`.
-    SlowRound,
     /// The archive lost its copy of promised bytes of a host, whose URLs serve others by now.
     EvidenceLost,
 }
 
 impl NoticeKind {
     /// Every kind.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 5] = [
         Self::CertificateEnds,
-        Self::Blind,
+        Self::Impaired,
         Self::Mistake,
-        Self::NeedsHttp2,
         Self::UnsupportedTls,
-        Self::SlowRound,
         Self::EvidenceLost,
     ];
 
@@ -106,11 +97,9 @@ impl NoticeKind {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::CertificateEnds => "certificate-ends",
-            Self::Blind => "blind",
+            Self::Impaired => "impaired",
             Self::Mistake => "mistake",
-            Self::NeedsHttp2 => "needs-http2",
             Self::UnsupportedTls => "unsupported-tls",
-            Self::SlowRound => "slow-round",
             Self::EvidenceLost => "evidence-lost",
         }
     }

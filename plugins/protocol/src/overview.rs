@@ -14,10 +14,10 @@ use crate::archived::{CaptureInfo, StoredCopies};
 use crate::counts::Counts;
 use crate::finding::{Finding, Mistake, UrlCopies};
 use crate::incident::{Incident, Phase};
-use crate::incident_events::{ComesAndGoes, ToldIncident, UrlEvidence};
+use crate::incident_events::{DeliveredIncident, Flapping, UrlEvidence};
 use crate::notice::{CertificateDates, Notice};
 use crate::promise::Promised;
-use crate::runs::{BlindRun, RunCounts, RunSummary};
+use crate::runs::{ImpairedRun, RunCounts, RunSummary};
 use crate::state::State;
 use crate::uses::UrlUses;
 use crate::waiting::WaitingMessages;
@@ -37,7 +37,7 @@ pub struct Overview {
     pub last_complete: Option<RunSummary>,
     /// The latest run over at least half of the database, if it had a result for fewer than half of its URLs. It counts
     /// neither as the last run nor as a check of a URL.
-    pub blind: Option<BlindRun>,
+    pub impaired: Option<ImpairedRun>,
     /// Later runs over a part of the database, oldest first.
     pub since_complete: Vec<RunSummary>,
     /// Counts of URLs over the whole database. A URL that was never checked is unknown.
@@ -130,9 +130,9 @@ pub struct IncidentOverview {
     /// Changes of the incident by runs, oldest first; empty if the history has none.
     pub steps: Vec<IncidentStep>,
     /// The incident as messages tell it.
-    pub told: ToldIncident,
-    /// The last results of the only affected URL, if it comes and goes.
-    pub results: Option<ComesAndGoes>,
+    pub delivered: DeliveredIncident,
+    /// The last results of the only affected URL, if it flaps.
+    pub results: Option<Flapping>,
     /// The other URLs that serve the bytes of the only affected URL, if the incident is open and a digest is promised.
     pub copies: Option<UrlCopies>,
 }
@@ -234,18 +234,18 @@ pub struct DayCount {
     pub has_run: bool,
 }
 
-/// The belief about one URL.
+/// The condition of one URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum UrlBelief {
-    /// An open incident affects the URL, or its promise is believed to be broken.
+pub enum UrlCondition {
+    /// An open incident affects the URL, or its promise is confirmed to be broken.
     Affected,
     /// The URL failed, and no second run has confirmed the failure yet.
     Unconfirmed,
-    /// The URL was never checked, or nothing is believed about it.
+    /// The URL was never checked, or nothing is known about it.
     Unknown,
-    /// The promise is believed to be kept.
+    /// The URL is ok.
     Kept,
 }
 
@@ -277,9 +277,9 @@ pub struct UrlOverview {
     pub categories: Vec<String>,
     /// The promise of the record.
     pub promised: Promised,
-    /// The belief about the URL.
-    pub standing: UrlBelief,
-    /// The believed state; absent if the URL was never checked.
+    /// The condition of the URL.
+    pub condition: UrlCondition,
+    /// The confirmed state; absent if the URL was never checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<State>,
     /// The text of the reason of that state.
@@ -288,7 +288,7 @@ pub struct UrlOverview {
     /// When that state was first seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
-    /// Another state that the last run saw, and that is not believed yet.
+    /// Another state that the last run saw, and that is not confirmed yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pending: Option<State>,
     /// When the doubt began.
@@ -325,9 +325,9 @@ pub struct UrlOverview {
     /// In how many of how many last runs the URL failed without being confirmed; absent if in none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failures: Option<(u64, u64)>,
-    /// Since which run the URL comes and goes; absent if it does not.
+    /// Since which run the URL flaps; absent if it does not.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub comes_and_goes: Option<ComesAndGoes>,
+    pub flapping: Option<Flapping>,
     /// The record's `mute-until` is in the future: nobody is notified about the URL.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub muted: bool,
@@ -361,7 +361,7 @@ pub struct LogEntry {
     /// The state of the URLs before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<State>,
-    /// The state of the URLs from then on, or the state that was seen and not believed yet.
+    /// The state of the URLs from then on, or the state that was seen and not confirmed yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<State>,
     /// The text of the reason.
@@ -379,9 +379,6 @@ pub struct LogEntry {
     /// The notice, as of an event that is about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<Notice>,
-    /// Deliveries about the event: `mail sent`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notified: Vec<String>,
     /// The commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitInfo>,
@@ -396,14 +393,10 @@ pub enum LogEvent {
     Commit,
     /// A run saw the URLs for the first time.
     FirstChecked,
-    /// The URLs failed, and were not believed to be broken yet.
+    /// The URLs failed, and were not confirmed to be broken yet.
     Unconfirmed,
-    /// The URLs are believed to be broken; an incident opened.
+    /// The URLs are confirmed to be broken: an incident opened, or has other URLs now.
     Broken,
-    /// An open incident got more URLs.
-    Grown,
-    /// An open incident has lost URLs.
-    Shrunk,
     /// The URLs are as promised again.
     Recovered,
     /// People changed the promises, or removed the records.

@@ -66,9 +66,11 @@ fn all_digests<'a>(
     sha256: Option<&'a str>,
     further: &'a BTreeMap<String, String>,
 ) -> Vec<(&'a str, &'a str)> {
-    let further = further.iter();
-    let further = further.map(|(name, hex)| (name.as_str(), hex.as_str()));
-    let mut digests: Vec<_> = further.chain(sha256.map(|hex| ("sha256", hex))).collect();
+    let mut digests: Vec<_> = further
+        .iter()
+        .map(|(name, hex)| (name.as_str(), hex.as_str()))
+        .chain(sha256.map(|hex| ("sha256", hex)))
+        .collect();
     // The order of the names is that of their strengths.
     digests.sort_unstable();
     digests

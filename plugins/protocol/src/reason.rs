@@ -164,11 +164,13 @@ impl FromStr for Reason {
     type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, UnknownName> {
-        let found = Self::ALL.into_iter().find(|reason| reason.as_str() == name);
-        found.ok_or_else(|| UnknownName {
-            kind: "reason",
-            name: name.to_owned(),
-        })
+        Self::ALL
+            .into_iter()
+            .find(|reason| reason.as_str() == name)
+            .ok_or_else(|| UnknownName {
+                kind: "reason",
+                name: name.to_owned(),
+            })
     }
 }
 

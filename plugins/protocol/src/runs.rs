@@ -27,7 +27,7 @@ pub struct RunSummary {
 /// A run that had a result for fewer than half of the URLs that were due, whatever the cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub struct BlindRun {
+pub struct ImpairedRun {
     /// When the run began.
     pub at: Timestamp,
     /// Number of URLs that were due.

@@ -70,11 +70,13 @@ impl FromStr for State {
     type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, UnknownName> {
-        let found = Self::ALL.into_iter().find(|state| state.as_str() == name);
-        found.ok_or_else(|| UnknownName {
-            kind: "state",
-            name: name.to_owned(),
-        })
+        Self::ALL
+            .into_iter()
+            .find(|state| state.as_str() == name)
+            .ok_or_else(|| UnknownName {
+                kind: "state",
+                name: name.to_owned(),
+            })
     }
 }
 

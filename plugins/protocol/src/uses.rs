@@ -33,8 +33,10 @@ impl UrlUses {
     /// The named lines of lists, and the record after them: of a list that is checked without a database, there is
     /// none.
     pub fn split(&self) -> (&[Location], Option<&Location>) {
-        let lines = usize::try_from(self.used).unwrap_or(usize::MAX);
-        let lines = lines.min(Self::MOST).min(self.locations.len());
+        let lines = usize::try_from(self.used)
+            .unwrap_or(usize::MAX)
+            .min(Self::MOST)
+            .min(self.locations.len());
         let (lines, record) = self.locations.split_at(lines);
         (lines, record.first())
     }

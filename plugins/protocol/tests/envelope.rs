@@ -51,7 +51,7 @@ fn the_example_has_nothing_that_the_schema_does_not_describe() {
     for (list, name) in [
         ("findings", "Finding"),
         ("mistakes", "Mistake"),
-        ("mended", "FixedMistake"),
+        ("fixed", "FixedMistake"),
         ("changes", "Change"),
         ("incidents", "Incident"),
     ] {

@@ -63,8 +63,12 @@ fn of_stuck(block: &Block) -> Annotation {
 }
 
 fn of_block(block: &Block) -> Annotation {
-    let in_list = block.urls.as_ref().and_then(|urls| urls.rows.first());
-    let place = in_list.map(|row| &row.place).or(block.place.as_ref());
+    let place = block
+        .urls
+        .as_ref()
+        .and_then(|urls| urls.rows.first())
+        .map(|row| &row.place)
+        .or(block.place.as_ref());
     Annotation {
         level: level(block.class),
         place: place.map(|place| (place.file.clone(), place.line.unwrap_or(1))),
@@ -76,8 +80,11 @@ fn of_block(block: &Block) -> Annotation {
 
 /// The other lines that use the URL.
 fn with_uses(block: &Block) -> String {
-    let used = block.facts.iter().find(|fact| fact.name == USED);
-    used.map_or_else(String::new, |fact| format!("Used {}. ", fact.text.plain()))
+    block
+        .facts
+        .iter()
+        .find(|fact| fact.name == USED)
+        .map_or_else(String::new, |fact| format!("Used {}. ", fact.text.plain()))
 }
 
 /// `brief`, and the command that helps most.
@@ -93,9 +100,12 @@ fn with_command(block: &Block, brief: &Text, command: Option<usize>) -> String {
 
 /// Whether lists use the URLs of the block: each has a line of its own.
 fn is_in_list(block: &Block) -> bool {
-    let rows = block.urls.iter().flat_map(|urls| &urls.rows);
-    let mut places = rows.map(|row| &row.place);
-    places.any(|place| place.is_list)
+    block
+        .urls
+        .iter()
+        .flat_map(|urls| &urls.rows)
+        .map(|row| &row.place)
+        .any(|place| place.is_list)
 }
 
 fn of_urls(block: &Block) -> Vec<Annotation> {
@@ -120,22 +130,24 @@ fn of_urls(block: &Block) -> Vec<Annotation> {
 }
 
 fn of_hosts(block: &Block) -> Vec<Annotation> {
-    let rows = block.hosts.iter();
-    rows.map(|row| {
-        let place = row.place.as_ref();
-        let check = crate::shell::command_line(&["urldb", "check", "-d", &row.host]);
-        let check = check.map_or_else(String::new, |line| format!(" To check it again: {line}"));
-        Annotation {
-            level: level(block.class),
-            place: place.map(|place| (place.file.clone(), 1)),
-            title: format!("{} {}", row.host, row.sentence.plain()),
-            text: format!("{}{check}", block.brief.plain())
-                .trim_start()
-                .to_owned(),
-            name: row.host.clone(),
-        }
-    })
-    .collect()
+    block
+        .hosts
+        .iter()
+        .map(|row| {
+            let place = row.place.as_ref();
+            let check = crate::shell::command_line(&["urldb", "check", "-d", &row.host])
+                .map_or_else(String::new, |line| format!(" To check it again: {line}"));
+            Annotation {
+                level: level(block.class),
+                place: place.map(|place| (place.file.clone(), 1)),
+                title: format!("{} {}", row.host, row.sentence.plain()),
+                text: format!("{}{check}", block.brief.plain())
+                    .trim_start()
+                    .to_owned(),
+                name: row.host.clone(),
+            }
+        })
+        .collect()
 }
 
 /// The annotation that stands for all that found no room.

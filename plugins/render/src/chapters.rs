@@ -32,8 +32,11 @@ pub fn evidence_box(
         ..chapter.clone()
     };
     let sentence = cause_of_chapter(incident, &of_url, Subject::Url, Some(evidence));
-    let of_members = incident.urls.iter().find(|url| url.url == evidence.url);
-    let last_good = of_members.and_then(|url| url.last_good);
+    let last_good = incident
+        .urls
+        .iter()
+        .find(|url| url.url == evidence.url)
+        .and_then(|url| url.last_good);
     // The URL may have joined again since.
     let last_good = last_good.filter(|last| !is_good && *last < chapter.at);
     let one = one_url(incident, &of_url, evidence, last_good);

@@ -24,15 +24,17 @@ const MOST_URLS: usize = 5;
 /// each with the [`Phase`] since then; `report` is the report of the run.
 pub fn commit_message(changed: &[Incident], report: &Envelope) -> String {
     let lookup = Lookup::new(report);
-    let told = changed.iter().filter_map(|incident| {
-        let event = event(incident)?;
-        let (word, title) = match incident.phase {
-            Phase::Closed => closed_title(incident, &lookup),
-            _ => (event_label(event), page_title(incident, &lookup)),
-        };
-        Some((incident, word, line(&title.plain())))
-    });
-    let mut incidents: Vec<(&Incident, &str, String)> = told.collect();
+    let mut incidents: Vec<(&Incident, &str, String)> = changed
+        .iter()
+        .filter_map(|incident| {
+            let event = event(incident)?;
+            let (word, title) = match incident.phase {
+                Phase::Closed => closed_title(incident, &lookup),
+                _ => (event_label(event), page_title(incident, &lookup)),
+            };
+            Some((incident, word, line(&title.plain())))
+        })
+        .collect();
     incidents.sort_by_key(|(incident, ..)| (incident.importance(), incident.order()));
     let first = incidents.first().map(|(_, _, title)| title.clone());
     let mut lines = vec![subject(report, first, incidents.len())];
@@ -67,8 +69,8 @@ fn subject(report: &Envelope, first: Option<String>, incidents: usize) -> String
             0 | 1 => String::new(),
             several => format!(" and {}", more_of(several - 1, "incident")),
         };
-        let room = LONGEST_SUBJECT.saturating_sub(subject.chars().count() + 2 + more.len());
-        subject = format!("{subject}: {}{more}", shorten(&first, room));
+        let size = LONGEST_SUBJECT.saturating_sub(subject.chars().count() + 2 + more.len());
+        subject = format!("{subject}: {}{more}", shorten(&first, size));
     }
     with_spaces(&subject)
 }
@@ -85,22 +87,20 @@ fn event(incident: &Incident) -> Option<LogEvent> {
             Some(Because::Accepted | Because::Removed) => LogEvent::PromisesChanged,
             _ => LogEvent::Recovered,
         },
-        Phase::Shrunk if !incident.is_notice() => LogEvent::Shrunk,
-        Phase::Grown if !incident.is_notice() => LogEvent::Grown,
         phase if phase.is_news() && incident.is_notice() => LogEvent::Warned,
         phase if phase.is_news() => LogEvent::Broken,
         _ => return None,
     })
 }
 
-/// The URLs that the news is about: those that joined, or left, or all.
+/// The URLs of the incident: those that are affected, new ones first, or else those that have left.
 fn urls(incident: &Incident) -> Vec<&AffectedUrl> {
-    let is_told = |url: &&AffectedUrl| match incident.phase {
-        Phase::Closed | Phase::Shrunk => url.left.is_some(),
-        Phase::Grown => url.new,
-        _ => url.left.is_none(),
+    let mut urls: Vec<_> = match incident.phase {
+        Phase::Closed => incident.urls.iter().collect(),
+        _ => incident.affected().collect(),
     };
-    incident.urls.iter().filter(is_told).collect()
+    urls.sort_by_key(|url| !url.new);
+    urls
 }
 
 /// `2 more incidents`

@@ -57,10 +57,10 @@ fn fitting(
             return Err(Error::new(ErrorKind::InvalidOperation, text));
         }
     };
-    let mut room = limit;
+    let mut size = limit;
     let fits = |line: &String| {
-        let rest = room.checked_sub(measure(line).saturating_add(extra));
-        room = rest.unwrap_or_default();
+        let rest = size.checked_sub(measure(line).saturating_add(extra));
+        size = rest.unwrap_or_default();
         rest.is_some()
     };
     Ok(lines.into_iter().take_while(fits).collect())
@@ -84,15 +84,17 @@ pub(crate) fn bound(environment: &mut Environment<'static>, limit: usize) {
         let mut length = Length { counted: 0, limit };
         // A value that fails in other ways fails again below.
         let _ = write!(length, "{value}");
-        let printed = state.get_temp(PRINTED).and_then(|value| value.as_usize());
-        let printed = printed.unwrap_or_default().saturating_add(length.counted);
+        let printed = state
+            .get_temp(PRINTED)
+            .and_then(|value| value.as_usize())
+            .unwrap_or_default()
+            .saturating_add(length.counted);
         within(printed, limit)?;
         state.set_temp(PRINTED, Value::from(printed));
         escape_formatter(out, state, value)
     });
     environment.add_filter("replace", move |text: &str, from: &str, to: &str| {
-        let count = text.matches(from).count();
-        let added = count.saturating_mul(to.len());
+        let added = text.matches(from).count().saturating_mul(to.len());
         within(text.len().saturating_add(added), limit)?;
         Ok::<_, Error>(text.replace(from, to))
     });
@@ -172,17 +174,19 @@ fn breakable(text: &str) -> String {
 
 /// A command line as HTML: a line may end between words, and within a URL.
 fn command(line: &str) -> String {
-    let words = line.split(' ').map(|word| {
-        if word.contains("://") {
-            breakable(word)
-        } else {
-            format!(
-                "<span style=\"white-space:nowrap\">{}</span>",
-                HtmlEscape(word)
-            )
-        }
-    });
-    words.collect::<Vec<_>>().join(" ")
+    line.split(' ')
+        .map(|word| {
+            if word.contains("://") {
+                breakable(word)
+            } else {
+                format!(
+                    "<span style=\"white-space:nowrap\">{}</span>",
+                    HtmlEscape(word)
+                )
+            }
+        })
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// `1|plural("URL")` → `1 URL`, `2|plural("URL")` → `2 URLs`. A second argument gives an irregular

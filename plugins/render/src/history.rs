@@ -25,14 +25,15 @@ pub fn history_row(incident: &Incident, chapter: &Chapter) -> Option<Text> {
         EventKind::Grown => Text::from(format!("{urls} more, {broken} broken")),
         EventKind::Shrunk => left(chapter),
         EventKind::Steady if chapter.because.is_some() => left(chapter),
-        EventKind::Intermittent => Text::from(format!("{urls} flapping")),
+        EventKind::Flapping => Text::from(format!("{urls} flapping")),
         EventKind::Steady => Text::from(format!("{urls} broken in each run, no longer flapping")),
         EventKind::Acked => {
             let ack = chapter.ack.as_ref()?;
             let by = if ack.by.is_empty() { "" } else { " by " };
-            let text = Text::from(format!("acknowledged{by}")).outside(&ack.by);
-            let text = text.own(format!(" until {}: ", day(ack.until)));
-            text.outside(&ack.because)
+            Text::from(format!("acknowledged{by}"))
+                .outside(&ack.by)
+                .own(format!(" until {}: ", day(ack.until)))
+                .outside(&ack.because)
         }
         EventKind::AckEnded => Text::from("acknowledgement ended"),
         EventKind::Muted => Text::from(format!("{urls} muted")),
@@ -73,8 +74,10 @@ pub(crate) fn end_of<'a>(incidents: impl Iterator<Item = &'a Incident>) -> (Clas
         [(_, 0), (_, 0), (_, 1)] => (Class::Recovered, String::new()),
         [(_, 0), (_, 0), (_, urls)] => (Class::Recovered, format!("{} URLs", number(urls))),
         _ => {
-            let ends = ends.iter().filter(|(_, urls)| *urls > 0);
-            let ends = ends.map(|(word, urls)| format!("{} {word}", number(*urls)));
+            let ends = ends
+                .iter()
+                .filter(|(_, urls)| *urls > 0)
+                .map(|(word, urls)| format!("{} {word}", number(*urls)));
             (Class::Closed, ends.collect::<Vec<_>>().join(", "))
         }
     }

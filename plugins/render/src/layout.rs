@@ -63,11 +63,17 @@ pub(crate) fn fact_column(facts: &[Fact]) -> usize {
 /// The rows of hosts, in as many columns as fit; read from top to bottom.
 pub(crate) fn host_rows(hosts: &[HostRow], width: usize) -> Vec<String> {
     const BETWEEN: usize = 4;
-    let names = hosts.iter().map(|row| columns(&row.host));
-    let name_width = names.max().unwrap_or_default();
+    let name_width = hosts
+        .iter()
+        .map(|row| columns(&row.host))
+        .max()
+        .unwrap_or_default();
     let shares: Vec<String> = hosts.iter().map(|row| row.share.plain()).collect();
-    let share_width = shares.iter().map(|share| columns(share)).max();
-    let share_width = share_width.unwrap_or_default();
+    let share_width = shares
+        .iter()
+        .map(|share| columns(share))
+        .max()
+        .unwrap_or_default();
     let cell = |index: usize| {
         let host = &hosts[index].host;
         format!(
@@ -80,8 +86,7 @@ pub(crate) fn host_rows(hosts: &[HostRow], width: usize) -> Vec<String> {
     let fitting = (width + BETWEEN) / (cell_width + BETWEEN);
     let rows = hosts.len().div_ceil(fitting.max(1));
     let row = |row: usize| {
-        let cells = (row..hosts.len()).step_by(rows.max(1));
-        let cells: Vec<String> = cells.map(cell).collect();
+        let cells: Vec<String> = (row..hosts.len()).step_by(rows.max(1)).map(cell).collect();
         cells.join("    ").trim_end().to_owned()
     };
     (0..rows).map(row).collect()

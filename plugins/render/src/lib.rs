@@ -39,10 +39,10 @@ pub mod numbers;
 mod page;
 mod parts;
 mod renderer;
-mod room;
 mod sentences;
 mod shell;
 mod site;
+mod size_limit;
 mod status;
 mod stored;
 mod terminal;
@@ -82,7 +82,7 @@ pub use renderer::{Error, Renderer};
 pub use sentences::{copies_in_words, is_unsettled, status_text, url_sentence};
 pub use shell::{AskedUrl, HEADER, HEADERS_ONLY, bytes_in_turn, command_line, curl_words};
 pub use site::{
-    Mark, blind_sentence, broken_runs, day_in_words, held_uris, moment_in_words, open_incidents,
+    Mark, broken_runs, day_in_words, held_uris, impaired_sentence, moment_in_words, open_incidents,
     other_urls, short_day, site_headline,
 };
 pub use status::{
@@ -93,7 +93,7 @@ pub use stored::{not_archived, stored_words};
 pub use terminal::{
     terminal, terminal_facts, terminal_headline, terminal_notified, terminal_stuck,
 };
-pub use text::{Span, Text, capitalized, one_line, shorten, without_addresses};
+pub use text::{Span, Text, capitalized, one_line, shorten, shown_host, without_addresses};
 pub use uses::uses_text;
 pub use words::{WordedReport, WordsWriter};
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 use urldb_protocol::{
-    CommitInfo, Evidence, Incident, LogEntry, LogEvent, Phase, ProjectInfo, State,
+    Chapter, CommitInfo, Evidence, Incident, LogEntry, LogEvent, Phase, ProjectInfo, State,
 };
 use urldb_text::{sanitize, variant_suffix};
 
@@ -14,7 +14,7 @@ use crate::message::Tone;
 use crate::numbers::{age, count, moment, with_spaces};
 use crate::page::{BOLD, DIM, TerminalOptions, paint, style};
 use crate::sentences::{Cause, Subject, is_home_page, redirect_of};
-use crate::text::Text;
+use crate::text::{Text, shown_host};
 
 /// Width of the column of the event.
 const EVENT: usize = 14;
@@ -39,7 +39,7 @@ pub fn log<'a>(
         let found = entry.incident.as_deref().and_then(&incident);
         let mut sentence = sentence(entry, found);
         if with_hosts && entry.notice.is_none() {
-            sentence = Text::new().code(&entry.host).own(": ").and(sentence);
+            sentence = Text::new().host(&entry.host).own(": ").and(sentence);
         }
         if let Some(id) = &entry.incident {
             let noun = if entry.notice.is_some() {
@@ -85,8 +85,6 @@ pub(crate) fn event_label(event: LogEvent) -> &'static str {
         LogEvent::FirstChecked => "first checked",
         LogEvent::Unconfirmed => "unconfirmed",
         LogEvent::Broken => "broken",
-        LogEvent::Grown => "grown",
-        LogEvent::Shrunk => "shrunk",
         LogEvent::Recovered => "recovered",
         LogEvent::PromisesChanged => "settled",
         LogEvent::Warned => "warning",
@@ -98,10 +96,8 @@ fn tone(event: LogEvent) -> Option<Tone> {
     match event {
         LogEvent::Commit | LogEvent::FirstChecked => None,
         LogEvent::Unconfirmed | LogEvent::Warned => Some(Tone::Warn),
-        LogEvent::Broken | LogEvent::Grown => Some(Tone::Bad),
-        LogEvent::Shrunk | LogEvent::Recovered | LogEvent::PromisesChanged | LogEvent::Solved => {
-            Some(Tone::Good)
-        }
+        LogEvent::Broken => Some(Tone::Bad),
+        LogEvent::Recovered | LogEvent::PromisesChanged | LogEvent::Solved => Some(Tone::Good),
     }
 }
 
@@ -128,22 +124,21 @@ pub fn sentence(entry: &LogEntry, incident: Option<&Incident>) -> Text {
     };
     let is_one = entry.url.is_some() || entry.urls == 1;
     let is = if is_one { "is" } else { "are" };
-    let text = match entry.event {
-        LogEvent::Warned | LogEvent::Solved => return of_notice(entry, incident),
-        LogEvent::Commit => return entry.commit.as_ref().map_or_else(Text::new, of_commit),
+    match entry.event {
+        LogEvent::Warned | LogEvent::Solved => of_notice(entry, incident),
+        LogEvent::Commit => entry.commit.as_ref().map_or_else(Text::new, of_commit),
         LogEvent::FirstChecked => subject.own(format!(" {is} seen for the first time")),
-        LogEvent::Unconfirmed => subject.own(" ").and(cause(entry, incident)),
+        LogEvent::Unconfirmed => subject.own(" ").and(cause(entry, incident, false)),
         LogEvent::Broken => {
             let opened = incident.and_then(|incident| incident.opened);
             let since = incident.map(|incident| incident.since);
             let was_seen = since
                 .zip(opened)
                 .is_some_and(|(since, opened)| opened.duration_since(since).as_secs() >= 60);
-            let text = subject.own(" ").and(cause(entry, incident));
-            text.own(if was_seen { ", confirmed" } else { "" })
-        }
-        LogEvent::Grown | LogEvent::Shrunk => {
-            subject.own(" ").and(cause(entry, incident)).own(" now")
+            subject
+                .own(" ")
+                .and(cause(entry, incident, false))
+                .own(if was_seen { ", confirmed" } else { "" })
         }
         LogEvent::Recovered => {
             let text = subject.own(format!(" {is} as promised again"));
@@ -155,13 +150,10 @@ pub fn sentence(entry: &LogEntry, incident: Option<&Incident>) -> Text {
         }
         LogEvent::PromisesChanged => {
             let has = if is_one { "has" } else { "have" };
-            let text = subject.own(format!(" {has} other promises now, or no record"));
-            text.and(former_cause(entry, incident))
+            subject
+                .own(format!(" {has} other promises now, or no record"))
+                .and(former_cause(entry, incident))
         }
-    };
-    match entry.notified.as_slice() {
-        [] => text,
-        told => text.own("; ").own(told.join(", ")),
     }
 }
 
@@ -171,17 +163,20 @@ fn of_notice(entry: &LogEntry, incident: Option<&Incident>) -> Text {
         LogEvent::Solved => Phase::Closed,
         _ => Phase::Unchanged,
     };
-    let told = incident.map(|incident| Incident {
-        phase,
-        notice: entry.notice.clone(),
-        ..incident.clone()
-    });
-    told.as_ref().map_or_else(Text::new, notice_title)
+    incident
+        .map(|incident| Incident {
+            phase,
+            notice: entry.notice.clone(),
+            ..incident.clone()
+        })
+        .as_ref()
+        .map_or_else(Text::new, notice_title)
 }
 
 /// The failure of the URLs: `answer 404 Not Found`.
-fn cause(entry: &LogEntry, incident: Option<&Incident>) -> Text {
-    let evidence = Evidence::default();
+fn cause(entry: &LogEntry, incident: Option<&Incident>, has_ended: bool) -> Text {
+    let none = Evidence::default();
+    let evidence = evidence_of(entry, incident, has_ended).unwrap_or(&none);
     let redirect = incident.and_then(redirect_of);
     let is_one = entry.url.is_some() || entry.urls == 1;
     let cause = Cause {
@@ -196,7 +191,7 @@ fn cause(entry: &LogEntry, incident: Option<&Incident>) -> Text {
         to_home_page: redirect
             .zip(incident)
             .is_some_and(|(target, incident)| is_home_page(target, &incident.host)),
-        evidence: incident.map_or(&evidence, |incident| &incident.evidence),
+        evidence,
         domain: None,
         urls: (entry.urls, entry.urls),
     };
@@ -204,6 +199,29 @@ fn cause(entry: &LogEntry, incident: Option<&Incident>) -> Text {
         return Text::from("redirect to the home page");
     }
     cause.sentence()
+}
+
+/// The evidence of the run of the entry, which is about its URL: later runs may have seen something else, and other
+/// URLs. For a failure that ends with the entry it is the latest of the runs before.
+fn evidence_of<'a>(
+    entry: &LogEntry,
+    incident: Option<&'a Incident>,
+    has_ended: bool,
+) -> Option<&'a Evidence> {
+    let is_own = |it: &&Evidence| match &entry.url {
+        Some(url) => it.url == *url && it.variant == entry.variant,
+        None => true,
+    };
+    let is_wanted = |it: &&'a Chapter| {
+        let is_of_run = Some(&it.run) == entry.run.as_ref();
+        is_of_run != has_ended && it.at <= entry.at
+    };
+    incident?
+        .chapters
+        .iter()
+        .rev()
+        .filter(is_wanted)
+        .find_map(|it| it.evidence.as_ref().filter(is_own))
 }
 
 /// The failure that has ended: ` (before: answers 404 Not Found)`.
@@ -215,7 +233,7 @@ fn former_cause(entry: &LogEntry, incident: Option<&Incident>) -> Text {
         state: Some(state),
         ..entry.clone()
     };
-    let cause = cause(&before, incident);
+    let cause = cause(&before, incident, true);
     Text::from(" (before: ").and(cause).own(")")
 }
 
@@ -233,17 +251,16 @@ fn of_commit(commit: &CommitInfo) -> Text {
 
 /// `moved from old.example.org, 100 records added, 1 record removed`; empty if the commit changed none.
 pub fn commit_counts(commit: &CommitInfo) -> String {
-    let moves = [("from", &commit.moved_from), ("to", &commit.moved_to)].into_iter();
-    let moves = moves.filter_map(|(word, host)| {
-        let host = sanitize(host.as_deref()?);
-        Some(format!("moved {word} {host}"))
-    });
+    let moves = [("from", &commit.moved_from), ("to", &commit.moved_to)]
+        .into_iter()
+        .filter_map(|(word, host)| Some(format!("moved {word} {}", shown_host(host.as_deref()?))));
     let records = [
         (commit.added, "added"),
         (commit.changed, "changed"),
         (commit.removed, "removed"),
-    ];
-    let records = records.into_iter().filter(|(number, _)| *number > 0);
-    let records = records.map(|(number, verb)| format!("{} {verb}", count(number, "record")));
+    ]
+    .into_iter()
+    .filter(|(number, _)| *number > 0)
+    .map(|(number, verb)| format!("{} {verb}", count(number, "record")));
     moves.chain(records).collect::<Vec<_>>().join(", ")
 }

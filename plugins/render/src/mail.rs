@@ -8,7 +8,7 @@ use crate::layout::{columns, host_rows, name_column, wrap};
 use crate::message::{Block, Message, OpenIncidents, SourceLink};
 use crate::numbers::{age_in_words, day, moment, number};
 use crate::renderer::{Error, Renderer};
-use crate::room::Room;
+use crate::size_limit::SizeLimit;
 use crate::text::{Text, one_line, shorten};
 
 /// Columns of the text part.
@@ -17,8 +17,8 @@ const WIDTH: usize = 72;
 /// Largest part of a mail, in bytes: Gmail cuts a mail of more than 102 kB and hides the rest.
 pub const LARGEST_PART: usize = 90_000;
 
-/// The room of a mail that is below the limit.
-const ALL: Room = Room {
+/// The limit of a mail that is small enough.
+const ALL: SizeLimit = SizeLimit {
     diffs: true,
     urls: 10,
     urls_with_prefix: 3,
@@ -60,8 +60,10 @@ pub(crate) struct BodyContent {
 impl BodyContent {
     /// The content of a message about a report. `noun` is the message: `mail`.
     pub(crate) fn new(message: Message, envelope: &Envelope, scope: Scope<'_>, noun: &str) -> Self {
-        let late = envelope.delay.as_ref();
-        let late = late.filter(|delay| delay.now.duration_since(delay.first_tried).as_hours() >= 1);
+        let late = envelope
+            .delay
+            .as_ref()
+            .filter(|delay| delay.now.duration_since(delay.first_tried).as_hours() >= 1);
         Self {
             message,
             late: match late {
@@ -83,9 +85,9 @@ impl BodyContent {
             text: String::new(),
             html: String::new(),
         };
-        for room in ALL.and_smaller() {
-            let short = |text: &Text| text.shortened(room.longest);
-            let mut message = room.cut(&self.message);
+        for size in ALL.and_smaller() {
+            let short = |text: &Text| text.shortened(size.longest);
+            let mut message = size.cut(&self.message);
             let late = self.late.as_ref().map(short);
             let footer: Vec<Text> = self.footer.iter().map(short).collect();
             body.text = text(&message, late.as_ref(), &footer);
@@ -127,12 +129,12 @@ pub fn mail_body(
 /// `This is the first {noun} about it, 3 days late: from 2026-11-01 to 2026-11-03, no mail could be sent
 /// (mail.example.org port 465 accepts no connection).`
 fn late_line(delay: &Delay, envelope: &Envelope, scope: Scope<'_>, noun: &str) -> Text {
-    let told = envelope.incidents.iter().filter(|incident| {
-        let begins = incident.phase == Phase::Opened || incident.unheard;
+    let delivered = envelope.incidents.iter().filter(|incident| {
+        let begins = incident.phase == Phase::Opened;
         matches!(scope, Scope::News | Scope::Run) && !incident.id.is_empty() && begins
     });
     let late = age_in_words(delay.first_tried, delay.now);
-    let text = match told.count() {
+    let text = match delivered.count() {
         0 => format!("This {noun} is {late} late: "),
         1 => format!("This is the first {noun} about it, {late} late: "),
         _ => format!("This is the first {noun} about them, {late} late: "),

@@ -47,8 +47,10 @@ impl Message {
             change(&mut list.heading);
             list.items.iter_mut().for_each(&mut change);
         }
-        let texts = [&mut self.notified, &mut self.archived, &mut self.remark];
-        texts.into_iter().flatten().for_each(&mut change);
+        [&mut self.notified, &mut self.archived, &mut self.remark]
+            .into_iter()
+            .flatten()
+            .for_each(&mut change);
         change(&mut self.coverage);
     }
 }
@@ -98,6 +100,8 @@ urldb_text::named_enum! {
         Week = "week",
         /// A confirmed broken promise.
         Broken = "broken",
+        /// A promise that is broken and kept by turns.
+        Flapping = "flapping",
         /// Something wrong in a domain file.
         Mistake = "mistake",
         /// Something that is solved.
@@ -121,7 +125,7 @@ impl Class {
         match self {
             Self::Error | Self::Broken | Self::Mistake => Tone::Bad,
             Self::Recovered | Self::Solved | Self::Closed | Self::Week => Tone::Good,
-            Self::Warning | Self::Unconfirmed | Self::Unknown => Tone::Warn,
+            Self::Flapping | Self::Warning | Self::Unconfirmed | Self::Unknown => Tone::Warn,
         }
     }
 }
@@ -196,13 +200,14 @@ impl Block {
     }
 
     fn each_text(&mut self, change: &mut impl FnMut(&mut Text)) {
-        let texts = [
+        [
             &mut self.subject,
             &mut self.sentence,
             &mut self.short,
             &mut self.brief,
-        ];
-        texts.into_iter().for_each(&mut *change);
+        ]
+        .into_iter()
+        .for_each(&mut *change);
         self.facts
             .iter_mut()
             .for_each(|fact| change(&mut fact.text));
@@ -219,15 +224,6 @@ impl Block {
             return self.subject.clone().and(self.sentence.clone());
         }
         self.subject.clone().own(" ").and(self.sentence.clone())
-    }
-
-    /// The hosts that the block is about.
-    pub(crate) fn host_names(&self) -> Vec<String> {
-        if self.hosts.is_empty() {
-            vec![self.host.clone()]
-        } else {
-            self.hosts.iter().map(|row| row.host.clone()).collect()
-        }
     }
 }
 

@@ -143,8 +143,12 @@ impl Page {
 
     /// Purpose and command on one line each, if all of them fit; else on two.
     pub(crate) fn commands(&mut self, commands: &[Command]) {
-        let purposes = commands.iter().map(|command| columns(&command.purpose));
-        let column = purposes.max().unwrap_or_default() + 2;
+        let column = commands
+            .iter()
+            .map(|command| columns(&command.purpose))
+            .max()
+            .unwrap_or_default()
+            + 2;
         let fits = |command: &Command| 2 + column + columns(&command.line) <= self.options.width;
         let all_fit = commands.iter().all(fits);
         for Command { purpose, line } in commands {

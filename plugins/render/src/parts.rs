@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use urldb_protocol::{
-    Chapter, Delay, Delivery, DeliveryOutcome, Envelope, Incident, NoticeKind, Phase,
-    PlannedDelivery, ReportDelivery,
+    Delay, Delivery, DeliveryOutcome, Envelope, Incident, NoticeKind, Phase, PlannedDelivery,
+    ReportDelivery,
 };
 
 /// The number of messages that a notifier makes of a report.
@@ -46,8 +46,12 @@ pub fn parts(envelope: &Envelope, each: Each) -> Vec<Part> {
     if envelope.week.is_some() {
         return vec![Part::Week];
     }
-    let ids = envelope.incidents.iter().filter(|it| has_news(it));
-    let mut parts: Vec<Part> = ids.map(|it| Part::Incident(it.id.clone())).collect();
+    let mut parts: Vec<Part> = envelope
+        .incidents
+        .iter()
+        .filter(|it| has_news(it))
+        .map(|it| Part::Incident(it.id.clone()))
+        .collect();
     if has_other_news(envelope) {
         parts.push(Part::Others);
     }
@@ -64,8 +68,8 @@ pub fn parts(envelope: &Envelope, each: Each) -> Vec<Part> {
 
 /// The deliveries of the messages that the report needs, to one destination.
 pub fn planned(envelope: &Envelope, each: Each, to: &str) -> Vec<PlannedDelivery> {
-    let parts = parts(envelope, each).into_iter();
-    parts
+    parts(envelope, each)
+        .into_iter()
         .map(|part| part.planned(envelope, to.to_owned()))
         .collect()
 }
@@ -141,13 +145,13 @@ impl Part {
 
 /// Whether a message tells of incidents in the phase.
 pub fn tells(phase: Phase) -> bool {
-    phase.is_news() || matches!(phase, Phase::Shrunk | Phase::Closed)
+    phase.is_news() || phase == Phase::Closed
 }
 
 /// Whether the incident has a message of its own.
 fn has_news(incident: &Incident) -> bool {
-    let is_told = tells(incident.phase) && !incident.quiet;
-    !incident.id.is_empty() && (is_told || incident.reminder)
+    let is_delivered = tells(incident.phase) && !incident.quiet;
+    !incident.id.is_empty() && (is_delivered || incident.reminder)
 }
 
 /// Whether the report has news that belong to no incident.
@@ -155,8 +159,10 @@ pub fn has_other_news(envelope: &Envelope) -> bool {
     let known = urls_of(envelope, |_| true);
     let noticed = envelope.files_with_notice();
     let is_other = |file: &str| !noticed.contains(file);
-    let mut mistakes = envelope.mistakes.iter();
-    mistakes.any(|mistake| mistake.new && is_other(&mistake.file))
+    envelope
+        .mistakes
+        .iter()
+        .any(|mistake| mistake.new && is_other(&mistake.file))
         || envelope.fixed.iter().any(|fixed| is_other(&fixed.file))
         || envelope.findings.iter().any(|finding| finding.new)
         || envelope
@@ -167,13 +173,13 @@ pub fn has_other_news(envelope: &Envelope) -> bool {
 
 /// The report as a message tells it that is about these incidents only: other incidents are only open. News
 /// without an incident stay if the message tells them.
-pub fn part(envelope: &Envelope, told: &[&str], tells_others: bool) -> Envelope {
-    let is_told = |incident: &Incident| told.contains(&incident.id.as_str());
+pub fn part(envelope: &Envelope, delivered: &[&str], tells_others: bool) -> Envelope {
+    let is_delivered = |incident: &Incident| delivered.contains(&incident.id.as_str());
     let mut part = envelope.clone();
-    part.delay = delay(envelope, told, tells_others);
+    part.delay = delay(envelope, delivered, tells_others);
     part.incidents.retain_mut(|incident| {
         match incident.phase {
-            _ if incident.id.is_empty() || is_told(incident) => return true,
+            _ if incident.id.is_empty() || is_delivered(incident) => return true,
             Phase::Closed => return false,
             phase if tells(phase) => incident.phase = Phase::Unchanged,
             _ => {}
@@ -181,9 +187,13 @@ pub fn part(envelope: &Envelope, told: &[&str], tells_others: bool) -> Envelope 
         incident.reminder = false;
         true
     });
-    let incidents = envelope.incidents.iter().filter(|it| !is_told(it));
-    let elsewhere = incidents.filter_map(|it| it.notice_of(NoticeKind::Mistake));
-    let elsewhere: HashSet<&str> = elsewhere.map(|notice| notice.file.as_str()).collect();
+    let elsewhere: HashSet<&str> = envelope
+        .incidents
+        .iter()
+        .filter(|it| !is_delivered(it))
+        .filter_map(|it| it.notice_of(NoticeKind::Mistake))
+        .map(|notice| notice.file.as_str())
+        .collect();
     let noticed = envelope.files_with_notice();
     let tells_file = |file: &str| {
         let is_own = noticed.contains(file) || tells_others;
@@ -194,12 +204,12 @@ pub fn part(envelope: &Envelope, told: &[&str], tells_others: bool) -> Envelope 
         mistake.new &= tells_file(&mistake.file);
     }
     if tells_others {
-        let elsewhere = urls_of(envelope, |incident| !is_told(incident));
+        let elsewhere = urls_of(envelope, |incident| !is_delivered(incident));
         part.changes
             .retain(|change| !elsewhere.contains(change.url.as_str()));
         return part;
     }
-    let urls = urls_of(envelope, is_told);
+    let urls = urls_of(envelope, is_delivered);
     part.changes
         .retain(|change| urls.contains(change.url.as_str()));
     for finding in &mut part.findings {
@@ -209,15 +219,15 @@ pub fn part(envelope: &Envelope, told: &[&str], tells_others: bool) -> Envelope 
 }
 
 /// The delay of a message: none if no earlier try could have told any of its events.
-fn delay(envelope: &Envelope, told: &[&str], tells_others: bool) -> Option<Delay> {
+fn delay(envelope: &Envelope, delivered: &[&str], tells_others: bool) -> Option<Delay> {
     let delay = envelope.delay.clone()?;
-    let incidents = envelope.incidents.iter();
-    let incidents = incidents.filter(|incident| told.contains(&incident.id.as_str()));
-    let events = incidents.flat_map(|incident| {
-        let is_new = |it: &&Chapter| it.new || incident.unheard;
-        incident.chapters.iter().filter(is_new)
-    });
-    let first = events.map(|chapter| chapter.at).min();
+    let first = envelope
+        .incidents
+        .iter()
+        .filter(|incident| delivered.contains(&incident.id.as_str()))
+        .flat_map(|incident| incident.chapters.iter().filter(|it| it.new))
+        .map(|chapter| chapter.at)
+        .min();
     let Some(first) = first else {
         return Some(delay);
     };
@@ -230,8 +240,11 @@ fn delay(envelope: &Envelope, told: &[&str], tells_others: bool) -> Option<Delay
 
 /// The URLs of incidents.
 pub(crate) fn urls_of(envelope: &Envelope, wanted: impl Fn(&Incident) -> bool) -> HashSet<&str> {
-    let incidents = envelope.incidents.iter();
-    let incidents = incidents.filter(|incident| !incident.id.is_empty() && wanted(incident));
-    let urls = incidents.flat_map(|incident| &incident.urls);
-    urls.map(|affected| affected.url.as_str()).collect()
+    envelope
+        .incidents
+        .iter()
+        .filter(|incident| !incident.id.is_empty() && wanted(incident))
+        .flat_map(|incident| &incident.urls)
+        .map(|affected| affected.url.as_str())
+        .collect()
 }

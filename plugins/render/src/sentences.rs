@@ -1,14 +1,13 @@
 //! The sentence of every state, reason and warning: `docs.example.org` *answers 404 Not Found*.
-//!
-//! docs/messages.md has the same table for people.
 
 use http::StatusCode;
+use url::Position::{AfterQuery, BeforePath};
 use url::Url;
 use urldb_protocol::{Counts, Coverage, Evidence, Incident, Reason, State, Summary, UrlCopies};
 use urldb_text::sanitize;
 
 use crate::numbers::{bytes, number, ratio};
-use crate::text::Text;
+use crate::text::{Text, shown_host};
 
 /// Whether the subject of a sentence is one host or URL, or several hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,8 +96,10 @@ impl Cause<'_> {
 
     /// The status that was observed, or else `default`.
     fn answer(&self, default: &str) -> Text {
-        let status = self.evidence.observed.status;
-        status.map_or_else(|| Text::from(default), status_line)
+        self.evidence
+            .observed
+            .status
+            .map_or_else(|| Text::from(default), status_line)
     }
 
     fn changed(&self, reason: Option<Reason>) -> Text {
@@ -112,7 +113,7 @@ impl Cause<'_> {
         }
         let other_bytes = || self.verb("serves", "serve").own(" other bytes");
         if let Some(domain) = self.domain {
-            return other_bytes().own(" than ").code(domain);
+            return other_bytes().own(" than ").host(domain);
         }
         match reason {
             Some(Reason::Unstable) => {
@@ -293,8 +294,10 @@ impl Cause<'_> {
 
     /// Whether the rejected certificate is that of an authority between the server and the trusted one.
     fn is_of_authority(&self) -> bool {
-        let certificate = self.evidence.certificate.as_ref();
-        certificate.is_some_and(|it| it.authority.is_some())
+        self.evidence
+            .certificate
+            .as_ref()
+            .is_some_and(|it| it.authority.is_some())
     }
 
     fn certificate(&self, one: &str, several: &str) -> Text {
@@ -396,7 +399,7 @@ pub(crate) fn warning_sentence(code: &str) -> Option<&'static str> {
         "certificate-ends" => "has a certificate that ends soon",
         "canonical-missing" => "names no official URL",
         "canonical-differs" => "names another official URL",
-        "intermittent" => "comes and goes",
+        "flapping" => "is flapping",
         _ => return None,
     })
 }
@@ -434,7 +437,7 @@ pub fn url_sentence(
     let observed = || evidence.observed.redirect.as_deref();
     let redirect = redirect.or_else(|| observed().filter(|_| state == State::Changed));
     let url = Url::parse(&evidence.url).ok();
-    let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
+    let host = url.as_ref().map(Url::authority).unwrap_or_default();
     let cause = Cause {
         subject: Subject::Url,
         state,
@@ -448,10 +451,11 @@ pub fn url_sentence(
     cause.sentence().plain()
 }
 
-/// Whether `target` is the start page of `host`.
+/// Whether `target` is the start page of `host`, the host of a domain file or a URL.
 pub(crate) fn is_home_page(target: &str, host: &str) -> bool {
-    Url::parse(target)
-        .is_ok_and(|url| url.host_str() == Some(host) && url.path() == "/" && url.query().is_none())
+    let is_home =
+        |url: Url| url.authority() == shown_host(host) && &url[BeforePath..AfterQuery] == "/";
+    Url::parse(target).is_ok_and(is_home)
 }
 
 /// The target of the redirect that an incident is about.
@@ -479,8 +483,10 @@ pub(crate) fn readers_coverage(summary: &Summary) -> &Coverage {
 
 /// ` of gaia`, after a number of URLs of a reader who is told of some URLs.
 pub(crate) fn possessor(summary: &Summary) -> String {
-    let audience = summary.audience.as_ref();
-    audience.map_or_else(String::new, |it| format!(" of {}", sanitize(&it.name)))
+    summary
+        .audience
+        .as_ref()
+        .map_or_else(String::new, |it| format!(" of {}", sanitize(&it.name)))
 }
 
 #[cfg(test)]

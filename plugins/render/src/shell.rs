@@ -27,11 +27,17 @@ pub struct AskedUrl<'a> {
     pub url: &'a str,
     /// The headers, such as `accept: text/turtle`.
     pub variant: Option<&'a str>,
+    /// The address to which curl connects in place of the host, behind its option `--connect-to`.
+    pub via: Option<&'a str>,
 }
 
 impl<'a> From<&'a str> for AskedUrl<'a> {
     fn from(url: &'a str) -> Self {
-        Self { url, variant: None }
+        Self {
+            url,
+            variant: None,
+            via: None,
+        }
     }
 }
 
@@ -40,6 +46,7 @@ impl<'a> From<&'a AffectedUrl> for AskedUrl<'a> {
         Self {
             url: &url.url,
             variant: url.variant.as_deref(),
+            via: None,
         }
     }
 }
@@ -49,6 +56,7 @@ impl<'a> From<&'a UrlOverview> for AskedUrl<'a> {
         Self {
             url: &url.url,
             variant: url.variant.as_deref(),
+            via: None,
         }
     }
 }
@@ -56,8 +64,11 @@ impl<'a> From<&'a UrlOverview> for AskedUrl<'a> {
 impl<'a> AskedUrl<'a> {
     /// The URL, and each header behind this option of a command.
     pub fn words(self, option: &'a str) -> impl Iterator<Item = &'a str> {
-        let headers = self.variant.into_iter().flat_map(str::lines);
-        let options = headers.flat_map(move |header| [option, header]);
+        let options = self
+            .variant
+            .into_iter()
+            .flat_map(str::lines)
+            .flat_map(move |header| [option, header]);
         [self.url].into_iter().chain(options)
     }
 }
@@ -69,7 +80,12 @@ pub const HEADER: &str = "--header";
 pub fn curl_words<'a>(options: &[&'a str], asked: AskedUrl<'a>) -> Vec<&'a str> {
     let literal = asked.url.contains(['[', ']', '{', '}']).then_some("-g");
     let words = ["curl"].into_iter().chain(options.iter().copied());
-    words.chain(literal).chain(asked.words("-H")).collect()
+    let via = asked.via.into_iter().flat_map(|via| ["--connect-to", via]);
+    words
+        .chain(via)
+        .chain(literal)
+        .chain(asked.words("-H"))
+        .collect()
 }
 
 /// A command line that shows the checksum and the length of what a URL serves, six times.

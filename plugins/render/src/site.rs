@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use urldb_protocol::{BlindRun, ComesAndGoes, Counts, Overview, SeenResult, State};
+use urldb_protocol::{Counts, Flapping, ImpairedRun, Overview, SeenResult, State};
 
 use crate::numbers::{NO_BREAK, count, counted, headline, number};
 use crate::text::capitalized;
@@ -17,7 +17,7 @@ pub enum Mark {
     Kept,
     /// A promise is broken.
     Broken,
-    /// A promise comes and goes, and none is broken all the time.
+    /// A promise flaps, and none is broken all the time.
     Unsteady,
     /// Nothing is known.
     Unknown,
@@ -40,29 +40,29 @@ impl Mark {
 
 /// The mark and the headline of the whole database: counts, unless the last run says nothing about most URLs.
 pub fn site_headline(overview: &Overview) -> (Mark, String) {
-    match &overview.blind {
-        Some(blind) => (Mark::Unknown, blind_sentence(blind)),
+    match &overview.impaired {
+        Some(impaired) => (Mark::Unknown, impaired_sentence(impaired)),
         None => (Mark::of(&overview.counts), headline(&overview.counts)),
     }
 }
 
 /// `Only 312 of 1,174 URLs could be checked on 22 November.` It names no cause: the network may have failed, or somebody
 /// interrupted the run.
-pub fn blind_sentence(blind: &BlindRun) -> String {
-    let results = match blind.results {
+pub fn impaired_sentence(impaired: &ImpairedRun) -> String {
+    let results = match impaired.results {
         0 => "None".to_owned(),
         results => format!("Only {}", number(results)),
     };
-    let day = blind.at.strftime("%-d %B");
+    let day = impaired.at.strftime("%-d %B");
     format!(
         "{results} of {} could be checked on {day}.",
-        counted(blind.due, "URL")
+        counted(impaired.due, "URL")
     )
 }
 
-/// `6 of the last 15 runs`: how often a URL was broken that comes and goes; `None` while fewer than two results are
+/// `6 of the last 15 runs`: how often a URL was broken that flaps; `None` while fewer than two results are
 /// known.
-pub fn broken_runs(last: &ComesAndGoes) -> Option<String> {
+pub fn broken_runs(last: &Flapping) -> Option<String> {
     let number_of = |result| last.recent.iter().filter(|seen| **seen == result).count() as u64;
     let (broken, none) = (number_of(SeenResult::Broken), number_of(SeenResult::None));
     let runs = broken + number_of(SeenResult::Kept);
@@ -99,10 +99,10 @@ pub fn other_urls(state: State, urls: u64, shown: u64, agreeing: Option<u32>) ->
 /// `12 URIs are held, not checked (ftp 9, urn 3).`; `None` if there are none.
 pub fn held_uris(kinds: &BTreeMap<String, u64>) -> Option<String> {
     let all: u64 = kinds.values().sum();
-    let kinds = kinds
+    let kinds: Vec<String> = kinds
         .iter()
-        .map(|(kind, uris)| format!("{kind}{NO_BREAK}{}", number(*uris)));
-    let kinds: Vec<String> = kinds.collect();
+        .map(|(kind, uris)| format!("{kind}{NO_BREAK}{}", number(*uris)))
+        .collect();
     let verb = if all == 1 { "is" } else { "are" };
     let (all_uris, kinds) = (count(all, "URI"), kinds.join(", "));
     (all > 0).then(|| format!("{all_uris} {verb} held, not checked ({kinds})."))
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn a_run_with_few_results_is_no_news_about_promises() {
         let overview = |results| Overview {
-            blind: Some(BlindRun {
+            impaired: Some(ImpairedRun {
                 at: "2026-11-22T05:02:11Z".parse().unwrap(),
                 due: 1_174,
                 results,

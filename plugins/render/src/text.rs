@@ -24,6 +24,11 @@ pub fn one_line(text: &str) -> String {
     shorten(&sanitize(text), LONGEST)
 }
 
+/// The host, and perhaps port, of a domain file, as people write it: `a.test:8080` for `a.test+8080`.
+pub fn shown_host(domain: &str) -> String {
+    one_line(&domain.replacen('+', ":", 1))
+}
+
 /// The text, cut to at most `limit` characters. A cut text ends in `…`. The cut is at a space, if
 /// there is one in the last third.
 pub fn shorten(text: &str, limit: usize) -> String {
@@ -136,6 +141,12 @@ impl Text {
         self
     }
 
+    /// Adds the host of a domain file.
+    #[must_use]
+    pub fn host(self, domain: &str) -> Self {
+        self.code(&shown_host(domain))
+    }
+
     /// Adds a path: not as conspicuous as a URL, but never wrapped.
     #[must_use]
     pub fn path(mut self, path: &str) -> Self {
@@ -227,11 +238,13 @@ impl Text {
     }
 
     fn joined(&self, own: impl Fn(&str) -> String) -> String {
-        let pieces = self.0.iter().map(|span| match span {
-            Span::Own(text) | Span::Outside(text) => own(text),
-            Span::Code(text) | Span::Path(text) => text.clone(),
-        });
-        pieces.collect()
+        self.0
+            .iter()
+            .map(|span| match span {
+                Span::Own(text) | Span::Outside(text) => own(text),
+                Span::Code(text) | Span::Path(text) => text.clone(),
+            })
+            .collect()
     }
 }
 

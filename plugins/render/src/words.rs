@@ -71,19 +71,19 @@ impl WordsWriter {
     /// # Errors
     /// The template cannot be rendered.
     pub fn write(&self, envelope: &Envelope, of: &Part) -> Result<WordedReport, Error> {
-        let mut told = match of {
+        let mut delivered = match of {
             Part::Run | Part::Week => envelope.clone(),
             Part::Incident(id) => part(envelope, &[id], false),
             Part::Others => part(envelope, &[], true),
         };
-        let (subject, body) = composed(&told, of);
+        let (subject, body) = composed(&delivered, of);
         let content = &body.message;
         let causes: Vec<String> = content.blocks.iter().take(MOST_LINES).map(line).collect();
         let fitted = body.fitted(&subject, &self.renderer, HTML)?;
         let words = MessageWords {
-            id: of.message_id(&told, &self.notifier),
+            id: of.message_id(&delivered, &self.notifier),
             thread: of.thread().map(str::to_owned),
-            action: action(&told, of),
+            action: action(&delivered, of),
             severity: severity(content),
             headline: content.headline.text.clone(),
             subject,
@@ -95,11 +95,11 @@ impl WordsWriter {
             links: links(content),
         };
         if let Part::Incident(id) = of {
-            keep_incident(&mut told, id);
+            keep_incident(&mut delivered, id);
         }
-        told.message = Some(Box::new(words));
+        delivered.message = Some(Box::new(words));
         Ok(WordedReport {
-            envelope: told,
+            envelope: delivered,
             content: body.message,
             causes,
         })
@@ -107,11 +107,13 @@ impl WordsWriter {
 }
 
 /// Subject and content of the message about a part of a report.
-fn composed(told: &Envelope, of: &Part) -> (String, BodyContent) {
-    let reminded: Vec<&str> = reminded(told).collect();
+fn composed(delivered: &Envelope, of: &Part) -> (String, BodyContent) {
+    let reminded: Vec<&str> = reminded(delivered).collect();
     let id = of.thread();
     let scope = match of {
-        Part::Run | Part::Incident(_) if !reminded.is_empty() && news(told).next().is_none() => {
+        Part::Run | Part::Incident(_)
+            if !reminded.is_empty() && news(delivered).next().is_none() =>
+        {
             Scope::Reminder(&reminded)
         }
         Part::Run => Scope::Run,
@@ -119,7 +121,7 @@ fn composed(told: &Envelope, of: &Part) -> (String, BodyContent) {
         Part::Incident(_) => Scope::Changes(id.as_slice()),
         Part::Others => Scope::News,
     };
-    let mut message = compose(told, scope, &Deliveries::default());
+    let mut message = compose(delivered, scope, &Deliveries::default());
     message.notified = None;
     let is_news = |block: &Block| {
         !matches!(block.class, Class::Unconfirmed | Class::Unknown) || !block.ids.is_empty()
@@ -132,11 +134,11 @@ fn composed(told: &Envelope, of: &Part) -> (String, BodyContent) {
         // Others have messages of their own.
         message.also_open = None;
     }
-    if let Some(sentence) = merged(told, of) {
+    if let Some(sentence) = merged(delivered, of) {
         message.headline.text = sentence.plain();
     }
-    let subject = subject(told, scope);
-    let body = BodyContent::new(message, told, scope, "message");
+    let subject = subject(delivered, scope);
+    let body = BodyContent::new(message, delivered, scope, "message");
     (shorten(&one_line(subject.trim()), LONGEST_LINE), body)
 }
 
@@ -158,49 +160,62 @@ fn is_merged(incident: &Incident) -> bool {
 
 /// The incidents that the message tells.
 fn news(envelope: &Envelope) -> impl Iterator<Item = &Incident> {
-    let incidents = envelope.incidents.iter();
-    incidents.filter(|it| !it.id.is_empty() && !it.quiet && tells(it.phase))
+    envelope
+        .incidents
+        .iter()
+        .filter(|it| !it.id.is_empty() && !it.quiet && tells(it.phase))
 }
 
 fn reminded(envelope: &Envelope) -> impl Iterator<Item = &str> {
-    let incidents = envelope.incidents.iter().filter(|it| it.reminder);
-    incidents.map(|incident| incident.id.as_str())
+    envelope
+        .incidents
+        .iter()
+        .filter(|it| it.reminder)
+        .map(|incident| incident.id.as_str())
 }
 
 /// The end of an incident whose URLs another one has taken over.
-fn merged(told: &Envelope, of: &Part) -> Option<Text> {
+fn merged(delivered: &Envelope, of: &Part) -> Option<Text> {
     let id = of.thread()?;
-    let incident = told.incidents.iter().find(|it| it.id == id);
-    let incident = incident.filter(|it| is_merged(it))?;
-    let text = Text::from("closed: incident ").outside(id).own(" of ");
-    let text = text.code(&incident.host).own(" continues in incident ");
+    let incident = delivered
+        .incidents
+        .iter()
+        .find(|it| it.id == id)
+        .filter(|it| is_merged(it))?;
+    let text = Text::from("closed: incident ")
+        .outside(id)
+        .own(" of ")
+        .host(&incident.host)
+        .own(" continues in incident ");
     Some(text.outside(incident.merged_into.as_deref()?))
 }
 
-fn action(told: &Envelope, of: &Part) -> MessageAction {
+fn action(delivered: &Envelope, of: &Part) -> MessageAction {
     use MessageAction as A;
     if *of == Part::Week {
         return A::Digest;
     }
     let is_thread = of.thread().is_some();
-    if told.run.test && !is_thread {
+    if delivered.run.test && !is_thread {
         return A::Test;
     }
-    let begins = |it: &Incident| matches!(it.phase, Phase::Opened | Phase::Reopened);
-    let noticed = told.files_with_notice();
+    let begins = |it: &Incident| it.phase == Phase::Opened;
+    let noticed = delivered.files_with_notice();
     let is_other = |file: &str| !noticed.contains(file);
-    let mut mistakes = told.mistakes.iter();
-    let is_fault = mistakes.any(|mistake| mistake.new && is_other(&mistake.file))
-        || told.findings.iter().any(|finding| finding.new);
-    let is_fixed = !is_thread && told.fixed.iter().any(|fixed| is_other(&fixed.file));
-    if news(told).any(begins) || !is_thread && is_fault {
+    let is_fault = delivered
+        .mistakes
+        .iter()
+        .any(|mistake| mistake.new && is_other(&mistake.file))
+        || delivered.findings.iter().any(|finding| finding.new);
+    let is_fixed = !is_thread && delivered.fixed.iter().any(|fixed| is_other(&fixed.file));
+    if news(delivered).any(begins) || !is_thread && is_fault {
         return A::Open;
     }
-    let mut incidents = news(told).peekable();
+    let mut incidents = news(delivered).peekable();
     match (incidents.peek().is_some(), is_fixed) {
         (true, _) if incidents.all(|it| it.phase == Phase::Closed) => A::Close,
-        (false, true) if told.mistakes.is_empty() => A::Close,
-        (false, false) if reminded(told).next().is_some() => A::Remind,
+        (false, true) if delivered.mistakes.is_empty() => A::Close,
+        (false, false) if reminded(delivered).next().is_some() => A::Remind,
         _ => A::Update,
     }
 }
@@ -211,8 +226,12 @@ fn severity(message: &Message) -> MessageSeverity {
         Tone::Warn => MessageSeverity::Warning,
         Tone::Good => MessageSeverity::Info,
     };
-    let worst = message.blocks.iter().map(of_tone).max();
-    worst.unwrap_or(MessageSeverity::Info)
+    message
+        .blocks
+        .iter()
+        .map(of_tone)
+        .max()
+        .unwrap_or(MessageSeverity::Info)
 }
 
 /// The causes, and the number of others.
@@ -264,18 +283,19 @@ fn links(message: &Message) -> Vec<MessageLink> {
         label: site.label.clone(),
         url: site.url.clone(),
     });
-    let places = message
+    let records = message
         .blocks
         .iter()
-        .filter_map(|block| block.place.as_ref());
-    let records = places.filter_map(|place| {
-        let url = place.link.clone()?;
-        let label = label(place);
-        Some(MessageLink { label, url })
-    });
-    let links = site.chain(records);
-    let links = links.filter(|link| link.url.len() <= LONGEST_ADDRESS);
-    links.take(MOST_LINKS).collect()
+        .filter_map(|block| block.place.as_ref())
+        .filter_map(|place| {
+            let url = place.link.clone()?;
+            let label = label(place);
+            Some(MessageLink { label, url })
+        });
+    site.chain(records)
+        .filter(|link| link.url.len() <= LONGEST_ADDRESS)
+        .take(MOST_LINKS)
+        .collect()
 }
 
 fn label(place: &SourceLink) -> String {

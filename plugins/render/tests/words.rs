@@ -110,8 +110,8 @@ fn each_incident_has_a_message_that_says_its_effect() {
     use Phase as P;
     let all = [
         ("a", P::Opened),
-        ("b", P::Reopened),
-        ("c", P::Grown),
+        ("b", P::Opened),
+        ("c", P::Changed),
         ("d", P::Closed),
         ("e", P::Unchanged),
     ];
@@ -138,7 +138,7 @@ fn each_incident_has_a_message_that_says_its_effect() {
     assert_eq!(MOST_INCIDENTS, 5);
 
     for (incidents, run) in [
-        (vec![("c", P::Grown), ("d", P::Closed)], "- Update Error"),
+        (vec![("c", P::Changed), ("d", P::Closed)], "- Update Error"),
         (vec![("d", P::Closed)], "- Close Info"),
         (vec![("d", P::Closed), ("e", P::Unchanged)], "- Close Info"),
         (vec![("e", P::Unchanged)], "- Update Error"),

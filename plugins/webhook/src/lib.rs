@@ -65,9 +65,10 @@ impl WebhookNotifier {
     /// # Errors
     /// The template cannot be rendered, or makes no JSON.
     pub fn try_bodies(&self, envelope: &Envelope) -> Result<Vec<Vec<u8>>, Error> {
-        let parts = parts(envelope, self.each);
-        let bodies = parts.iter().map(|part| self.body.body(envelope, part));
-        bodies.collect()
+        parts(envelope, self.each)
+            .iter()
+            .map(|part| self.body.body(envelope, part))
+            .collect()
     }
 
     async fn post(&self, envelope: &Envelope, part: &Part) -> Delivery {

@@ -1,6 +1,6 @@
 //! The file of the checks: empty metadata, then a document for each place, sorted by place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use anyhow::Context;
@@ -26,7 +26,7 @@ const SCHEMA: Schema = Schema {
 };
 
 /// The state of the rolling check of one place.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PlaceCheck {
     /// Number of files that the place should have.
     pub files: u64,
@@ -44,12 +44,12 @@ pub struct PlaceCheck {
     pub through: Option<String>,
     /// The last run that listed the place completely.
     pub updated: Timestamp,
-    /// Names that the place lacks, sorted, at most [`MOST_NAMES`].
-    pub missing: Vec<String>,
+    /// Names that the place lacks, at most [`MOST_NAMES`].
+    pub missing: BTreeSet<String>,
     /// Names with other bytes than the manifest says; as `missing`.
-    pub damaged: Vec<String>,
+    pub damaged: BTreeSet<String>,
     /// Names that could not be read, so that no date holds for them; as `missing`.
-    pub unread: Vec<String>,
+    pub unread: BTreeSet<String>,
 }
 
 /// The checks of all places, by place.
@@ -102,9 +102,10 @@ impl PlaceChecks {
         if known.is_ok_and(|known| known == text) {
             return Ok(());
         }
-        let made = file.root().make();
-        let written = made.and_then(|()| file.replace(text.as_bytes()));
-        written.with_context(|| format!("cannot write {file}"))
+        file.root()
+            .make()
+            .and_then(|()| file.replace(text.as_bytes()))
+            .with_context(|| format!("cannot write {file}"))
     }
 
     fn parse(text: &str) -> anyhow::Result<Self> {
@@ -128,14 +129,25 @@ impl PlaceChecks {
     }
 
     fn to_text(&self) -> String {
-        let places = self.0.iter();
-        let documents = places.map(|(place, check)| check.to_mapping(place));
+        let documents = self.0.iter().map(|(place, check)| check.to_mapping(place));
         let all: Vec<Mapping> = std::iter::once(Mapping::new()).chain(documents).collect();
         write_documents(&all)
     }
 }
 
+/// Keeps the first [`MOST_NAMES`] of a list.
+pub(super) fn shorten(names: &mut BTreeSet<String>) {
+    while names.len() > MOST_NAMES {
+        names.pop_last();
+    }
+}
+
 impl PlaceCheck {
+    /// Each list of names for which no date holds.
+    pub(super) fn lists_mut(&mut self) -> [&mut BTreeSet<String>; 3] {
+        [&mut self.missing, &mut self.damaged, &mut self.unread]
+    }
+
     fn from_mapping(mapping: &Mapping) -> anyhow::Result<Self> {
         Ok(Self {
             files: int(mapping, "files")?.context("`files` is missing")?,
@@ -145,8 +157,9 @@ impl PlaceCheck {
             round_last: text(mapping, "round-last")?,
             through: text(mapping, "through")?,
             updated: {
-                let updated = needed(mapping, "updated")?.parse();
-                updated.context("`updated` is no time")?
+                needed(mapping, "updated")?
+                    .parse()
+                    .context("`updated` is no time")?
             },
             missing: names(mapping, "missing")?,
             damaged: names(mapping, "damaged")?,
@@ -193,40 +206,46 @@ fn needed(mapping: &Mapping, key: &str) -> anyhow::Result<String> {
 
 fn text(mapping: &Mapping, key: &str) -> anyhow::Result<Option<String>> {
     let value = mapping.get(key).map(|value| {
-        let text = value.as_text();
-        text.with_context(|| format!("`{key}` is {}, not text", value.kind()))
+        value
+            .as_text()
+            .with_context(|| format!("`{key}` is {}, not text", value.kind()))
     });
     Ok(value.transpose()?.map(str::to_owned))
 }
 
 fn int(mapping: &Mapping, key: &str) -> anyhow::Result<Option<u64>> {
-    let value = mapping.get(key).map(|value| {
-        let number = value.as_int();
-        number.with_context(|| format!("`{key}` is {}, not an integer", value.kind()))
-    });
-    value.transpose()
+    mapping
+        .get(key)
+        .map(|value| {
+            value
+                .as_int()
+                .with_context(|| format!("`{key}` is {}, not an integer", value.kind()))
+        })
+        .transpose()
 }
 
 fn date(mapping: &Mapping, key: &str) -> anyhow::Result<Option<Date>> {
-    let date = text(mapping, key)?.map(|text| text.parse());
-    date.transpose()
+    text(mapping, key)?
+        .map(|text| text.parse())
+        .transpose()
         .with_context(|| format!("`{key}` is no date"))
 }
 
-/// The names of a list, sorted: the first [`MOST_NAMES`].
-fn names(mapping: &Mapping, key: &str) -> anyhow::Result<Vec<String>> {
+/// The names of a list: the first [`MOST_NAMES`].
+fn names(mapping: &Mapping, key: &str) -> anyhow::Result<BTreeSet<String>> {
     let Some(value) = mapping.get(key) else {
-        return Ok(vec![]);
+        return Ok(BTreeSet::new());
     };
     let wrong = || format!("`{key}` is no list of names");
     let Value::List(items) = value else {
         anyhow::bail!(wrong());
     };
-    let names = items.iter().map(|item| item.as_text().map(str::to_owned));
-    let mut names: Vec<String> = names.collect::<Option<_>>().with_context(wrong)?;
-    names.sort();
-    names.dedup();
-    names.truncate(MOST_NAMES);
+    let mut names = items
+        .iter()
+        .map(|item| item.as_text().map(str::to_owned))
+        .collect::<Option<_>>()
+        .with_context(wrong)?;
+    shorten(&mut names);
     Ok(names)
 }
 
@@ -253,7 +272,7 @@ mod tests {
         let check = &checks.0["s3://evidence-a/urldb"];
         assert_eq!(check.round_before, Some("2026-08-06".parse().unwrap()));
         assert_eq!((check.files, check.serial), (365, Some(412)));
-        assert_eq!(check.unread, ["big.warc.gz"]);
+        assert_eq!(check.unread, BTreeSet::from(["big.warc.gz".to_owned()]));
         assert_eq!(checks.to_text(), TEXT);
     }
 
@@ -299,9 +318,8 @@ mod tests {
         prop::option::of(date)
     }
 
-    fn any_names() -> impl Strategy<Value = Vec<String>> {
-        let names = prop::collection::btree_set("[a-z0-9][ -~äß]{0,8}", 0..4);
-        names.prop_map(|names| names.into_iter().collect())
+    fn any_names() -> impl Strategy<Value = BTreeSet<String>> {
+        prop::collection::btree_set("[a-z0-9][ -~äß]{0,8}", 0..4)
     }
 
     prop_compose! {

@@ -15,7 +15,11 @@ use super::report::CheckReport;
 use super::round::{FileReader, Limits, Listing, Reading, check};
 use crate::archive::Keys;
 use crate::archive::files::local_names;
+use crate::archive::health::Fact;
 use crate::config::Config;
+
+/// Most damaged files of which each has a fact of its own.
+const MOST_FACTS: usize = 5;
 
 /// Reads the share of the folder of an archive, unless it was checked on the day of `now`.
 ///
@@ -46,15 +50,21 @@ pub(super) fn check_folder(
     if stop.is_set() {
         return Ok(vec![]);
     }
-    checks.0.insert(place.clone(), checked.clone());
-    checks.write(&file)?;
-    Ok(vec![CheckReport {
-        place,
+    let mut facts = reader.damage;
+    let others = facts
+        .drain(MOST_FACTS.min(facts.len())..)
+        .flat_map(|fact| fact.files)
+        .collect();
+    facts.extend(Fact::damaged(&place, others));
+    let report = CheckReport {
+        place: place.clone(),
         read,
-        check: Some(checked),
-        faults: reader.damage,
-        trouble: None,
-    }])
+        has_damage: !checked.damaged.is_empty(),
+        facts,
+    };
+    checks.0.insert(place, checked);
+    checks.write(&file)?;
+    Ok(vec![report])
 }
 
 fn listing(root: &Root) -> anyhow::Result<Listing> {
@@ -74,7 +84,7 @@ struct FolderReader<'a> {
     root: &'a Root,
     start: Instant,
     stop: &'a Stop,
-    damage: Vec<String>,
+    damage: Vec<Fact>,
 }
 
 impl FileReader for FolderReader<'_> {
@@ -90,8 +100,10 @@ impl FileReader for FolderReader<'_> {
         let folder = self.root.path();
         let mut report = |finding: urldb_warc::verify::ArchiveFinding| {
             if is_of_bytes(finding.code) && damage.is_none() {
-                let at = finding.offset.map(|at| format!(" at byte {at}"));
-                let at = at.unwrap_or_default();
+                let at = finding
+                    .offset
+                    .map(|at| format!(" at byte {at}"))
+                    .unwrap_or_default();
                 damage = Some(format!("{file} is damaged{at}: {}", finding.message));
             }
         };
@@ -101,7 +113,8 @@ impl FileReader for FolderReader<'_> {
         match damage {
             None => Reading::Good,
             Some(damage) => {
-                self.damage.push(damage);
+                let fact = Fact::records_damaged(name.to_owned(), damage);
+                self.damage.extend(fact);
                 Reading::Damaged
             }
         }

@@ -16,6 +16,6 @@ mod round_tests;
 
 pub(crate) use documents::IN_ARCHIVE;
 pub use documents::{MOST_NAMES, PlaceCheck, PlaceChecks};
-pub use places::{check_places, note_mended};
+pub use places::{check_places, note_fixed};
 pub use report::CheckReport;
 pub use round::{FileReader, Limits, Listing, ReadFiles, Reading};

@@ -6,22 +6,22 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use urldb_fetch::Stop;
-use urldb_store::{Manifest, Store, StoreErrorKind};
+use urldb_store::{Manifest, Store, StoreError, StoreErrorKind};
 
 use super::documents::PlaceChecks;
 use super::folder::check_folder;
 use super::report::CheckReport;
 use super::round::{FileReader, Limits, Listing, Reading, check};
-use crate::archive::health::{Place, survey};
-use crate::archive::remote::{FileCache, open_stores};
+use crate::archive::health::{Fact, Place};
 use crate::archive::upload::UploadReport;
 use crate::config::Config;
 
-/// Reads the share of each place that has not been checked on the day of `now`, and writes the documents. After
-/// an upload, `uploaded` is its outcome. A set `stop` ends the check of a place without a change.
+/// Reads the share of each place that has not been checked on the day of `now`, and writes the documents. `uploaded`
+/// is the outcome of the upload before; without it, nothing is known about the places. A set `stop` ends the check of a
+/// place without a change.
 ///
 /// # Errors
-/// When the documents cannot be read or written, or a place cannot be set up.
+/// When the documents cannot be read or written.
 pub fn check_places(
     config: &Config,
     uploaded: Option<&UploadReport>,
@@ -31,17 +31,14 @@ pub fn check_places(
     if config.archive.stores.is_empty() {
         return check_folder(config, now, stop);
     }
+    let Some(uploaded) = uploaded else {
+        return Ok(vec![]);
+    };
+    let survey = &uploaded.survey;
     let file = PlaceChecks::file_in_ledger(&config.ledger_root());
     let mut checks = PlaceChecks::read(&file)?;
-    let locations = config.archive.stores.iter();
-    let locations: BTreeSet<String> = locations.map(|it| it.location.to_string()).collect();
-    checks.0.retain(|place, _| locations.contains(place));
-    let is_due = |place: &String| checks.0.get(place).is_none_or(|it| !it.is_of_day(now));
-    if !locations.iter().any(is_due) {
-        return Ok(vec![]);
-    }
-    let stores = open_stores(config)?;
-    let survey = survey(config, &stores, &FileCache::of(config))?;
+    let is_place = |known: &String| survey.places.iter().any(|it| it.location == *known);
+    checks.0.retain(|known, _| is_place(known));
     let manifest = survey.manifest();
     // The upload has said so.
     if survey.fault_of(0).is_some() || manifest.names().next().is_none() {
@@ -54,26 +51,27 @@ pub fn check_places(
             continue;
         }
         let mut reader = StoreReader {
-            place: place.store,
+            place: &place.store,
             manifest: &manifest,
             start: Instant::now(),
             stop,
             trouble: None,
         };
-        let listing = listing(place, &manifest, uploaded);
+        let given = &uploaded.places[index].given;
+        let listing = listing(place, &manifest, given.clone());
         let (check, read) = check(before, &listing, Limits::of(config), now, &mut reader);
         if stop.is_set() {
             break;
         }
-        checks.0.insert(place.location.clone(), check.clone());
-        checks.write(&file)?;
+        let failed = |error| Fact::check_ended(&place.location, &error);
         reports.push(CheckReport {
             place: place.location.clone(),
             read,
-            check: Some(check),
-            faults: vec![],
-            trouble: reader.trouble,
+            has_damage: !check.damaged.is_empty(),
+            facts: reader.trouble.map(failed).into_iter().collect(),
         });
+        checks.0.insert(place.location.clone(), check);
+        checks.write(&file)?;
     }
     Ok(reports)
 }
@@ -82,13 +80,13 @@ pub fn check_places(
 ///
 /// # Errors
 /// When the documents cannot be read or written.
-pub fn note_mended(config: &Config, uploaded: &UploadReport) -> anyhow::Result<()> {
+pub fn note_fixed(config: &Config, uploaded: &UploadReport) -> anyhow::Result<()> {
     let file = PlaceChecks::file_in_ledger(&config.ledger_root());
     let mut checks = PlaceChecks::read(&file)?;
     let before = checks.clone();
-    for copy in &uploaded.copies {
+    for copy in &uploaded.places {
         if let Some(check) = checks.0.get_mut(&copy.location) {
-            for names in [&mut check.missing, &mut check.damaged, &mut check.unread] {
+            for names in check.lists_mut() {
                 names.retain(|name| !copy.given.contains(name));
             }
         }
@@ -99,9 +97,10 @@ pub fn note_mended(config: &Config, uploaded: &UploadReport) -> anyhow::Result<(
     checks.write(&file)
 }
 
-fn listing(place: &Place<'_>, manifest: &Manifest, uploaded: Option<&UploadReport>) -> Listing {
+fn listing(place: &Place, manifest: &Manifest, given: BTreeSet<String>) -> Listing {
     let mut listing = Listing {
         serial: Some(manifest.serial()),
+        given,
         ..Listing::default()
     };
     for file in manifest.files() {
@@ -114,9 +113,6 @@ fn listing(place: &Place<'_>, manifest: &Manifest, uploaded: Option<&UploadRepor
         }
         listing.files.insert(file.name, file.length);
     }
-    let copies = uploaded.into_iter().flat_map(|it| &it.copies);
-    let given = copies.filter(|it| it.location == place.location);
-    listing.given = given.flat_map(|it| it.given.iter().cloned()).collect();
     listing
 }
 
@@ -126,7 +122,7 @@ struct StoreReader<'a> {
     manifest: &'a Manifest,
     start: Instant,
     stop: &'a Stop,
-    trouble: Option<String>,
+    trouble: Option<StoreError>,
 }
 
 impl FileReader for StoreReader<'_> {
@@ -148,7 +144,7 @@ impl FileReader for StoreReader<'_> {
             // Of the output, whose time is over.
             StoreErrorKind::Local => Reading::Failed,
             _ => {
-                self.trouble = Some(error.to_string());
+                self.trouble = Some(error);
                 Reading::Failed
             }
         }

@@ -1,7 +1,7 @@
 //! The outcome of the checks of one run.
 
-use super::documents::PlaceCheck;
 use super::round::ReadFiles;
+use crate::archive::health::Fact;
 
 /// The outcome of the check of a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,10 +10,8 @@ pub struct CheckReport {
     pub place: String,
     /// The files that were read.
     pub read: ReadFiles,
-    /// The state of the place; `None` if it could not be checked.
-    pub check: Option<PlaceCheck>,
-    /// Sentences about damaged files of an archive without places; those of a place are facts.
-    pub faults: Vec<String>,
-    /// Why the check ended before its share was read, or did not begin; the next run goes on.
-    pub trouble: Option<String>,
+    /// Whether the place has damaged files.
+    pub has_damage: bool,
+    /// The damaged files of an archive without places; of a place, why its check ended before its share was read.
+    pub facts: Vec<Fact>,
 }

@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-use super::documents::{MOST_NAMES, PlaceCheck};
+use super::documents::{MOST_NAMES, PlaceCheck, shorten};
 use crate::config::Config;
 
 /// The time after which a check reads no further file.
@@ -104,7 +104,7 @@ impl PlaceCheck {
     /// Whether the place lacks a file, or has other bytes of it. `None` for a name that a full list may have lost.
     pub fn lacks(&self, name: &str) -> Option<bool> {
         let lists = [&self.missing, &self.damaged];
-        if lists.iter().any(|list| list.iter().any(|it| it == name)) {
+        if lists.iter().any(|list| list.contains(name)) {
             return Some(true);
         }
         let is_full = lists.iter().any(|list| list.len() >= MOST_NAMES);
@@ -113,7 +113,7 @@ impl PlaceCheck {
 
     /// The day since which a file was read, or later. `None` if this is unknown.
     pub fn read_since(&self, name: &str) -> Option<Date> {
-        if self.lacks(name) != Some(false) || self.unread.iter().any(|it| it == name) {
+        if self.lacks(name) != Some(false) || self.unread.contains(name) {
             return None;
         }
         match &self.through {
@@ -124,8 +124,9 @@ impl PlaceCheck {
 
     /// Whether a list is full, so that other names may be missing in it.
     fn has_full_list(&self) -> bool {
-        let lists = [&self.missing, &self.damaged, &self.unread];
-        lists.into_iter().any(|list| list.len() >= MOST_NAMES)
+        [&self.missing, &self.damaged, &self.unread]
+            .into_iter()
+            .any(|list| list.len() >= MOST_NAMES)
     }
 }
 
@@ -140,20 +141,19 @@ pub(super) fn check(
     let mut pass = Pass::new(before, listing, limits, now);
     pass.read_doubtful(reader);
     pass.read_round(reader);
-    let read = pass.read;
-    (pass.finish(now), read)
+    let mut check = pass.check;
+    check.lists_mut().into_iter().for_each(shorten);
+    if check.has_full_list() {
+        (check.round, check.round_before) = (None, None);
+    }
+    (check, pass.read)
 }
 
 /// A check at work.
 struct Pass<'a> {
     listing: &'a Listing,
-    round: Option<Date>,
-    round_before: Option<Date>,
-    round_last: Option<String>,
-    through: Option<String>,
-    missing: BTreeSet<String>,
-    damaged: BTreeSet<String>,
-    unread: BTreeSet<String>,
+    /// The next document, whose lists may be too long.
+    check: PlaceCheck,
     /// Names that were missing, and are not now.
     back: BTreeSet<String>,
     /// Bytes to read.
@@ -170,64 +170,59 @@ impl<'a> Pass<'a> {
         limits: Limits,
         now: Timestamp,
     ) -> Self {
-        let today = day_of(now);
-        let Listing {
-            files,
-            missing,
-            damaged,
-            given,
-            ..
-        } = listing;
-        let is_there = |name: &&String| {
-            let is_listed = missing.contains(*name) || damaged.contains(*name);
-            files.contains_key(*name) && !is_listed && !given.contains(*name)
+        let mut check = before.cloned().unwrap_or_default();
+        let is_there = |name: &String| {
+            let is_listed = listing.missing.contains(name) || listing.damaged.contains(name);
+            listing.files.contains_key(name) && !is_listed && !listing.given.contains(name)
         };
-        let doubtful = |list: fn(&PlaceCheck) -> &[String]| -> BTreeSet<String> {
-            let list = before.map(list).unwrap_or_default();
-            list.iter().filter(is_there).cloned().collect()
-        };
+        for list in check.lists_mut() {
+            list.retain(is_there);
+        }
+        let back = std::mem::replace(&mut check.missing, listing.missing.clone());
+        check.damaged.extend(listing.damaged.iter().cloned());
+        check.files = listing.files.len() as u64;
+        check.serial = listing.serial;
+        check.updated = now;
         let mut pass = Self {
             listing,
-            round: before.and_then(|it| it.round),
-            round_before: before.and_then(|it| it.round_before),
-            round_last: before.and_then(|it| it.round_last.clone()),
-            through: before.and_then(|it| it.through.clone()),
-            missing: missing.clone(),
-            damaged: doubtful(|it| &it.damaged),
-            unread: doubtful(|it| &it.unread),
-            back: doubtful(|it| &it.missing),
-            share: share(before, files.values().sum(), limits.every, now),
+            check,
+            back,
+            share: share(before, listing.files.values().sum(), limits.every, now),
             most: limits.bytes,
             read: ReadFiles::default(),
         };
-        pass.damaged.extend(damaged.iter().cloned());
-        let is_future = |date: Option<Date>| date.is_some_and(|date| date > today);
-        if is_future(pass.round_before) {
-            pass.round_before = None;
-        }
-        if before.is_none() || is_future(pass.round) {
-            pass.begin_round(today);
-        } else if pass.next().is_none() {
-            pass.round_before = pass.round;
-            pass.begin_round(today);
-        }
+        pass.begin_round(before.is_none(), day_of(now));
         pass
     }
 
-    fn begin_round(&mut self, today: Date) {
-        self.round = Some(today);
-        self.round_last = self.listing.files.keys().next_back().cloned();
-        self.through = None;
+    /// Begins a round, if this is the first check, the last round has ended, or its date is wrong.
+    fn begin_round(&mut self, is_first: bool, today: Date) {
+        let has_ended = self.next().is_none();
+        let check = &mut self.check;
+        // A date after today comes from a clock that was wrong.
+        check.round_before = check.round_before.filter(|date| *date <= today);
+        if !is_first && check.round.is_none_or(|date| date <= today) {
+            if !has_ended {
+                return;
+            }
+            check.round_before = check.round;
+        }
+        check.round = Some(today);
+        check.round_last = self.listing.files.keys().next_back().cloned();
+        check.through = None;
     }
 
     /// The next name of the round.
     fn next(&self) -> Option<&'a str> {
         use std::ops::Bound::{Excluded, Unbounded};
-        let after = self.through.as_deref().map_or(Unbounded, Excluded);
+        let after = self.check.through.as_deref().map_or(Unbounded, Excluded);
         let mut names = self.listing.files.range::<str, _>((after, Unbounded));
         let (name, _) = names.next()?;
-        let is_of_round = self.round_last.as_ref().is_none_or(|last| name <= last);
-        is_of_round.then_some(name.as_str())
+        self.check
+            .round_last
+            .as_ref()
+            .is_none_or(|last| name <= last)
+            .then_some(name.as_str())
     }
 
     fn length(&self, name: &str) -> u64 {
@@ -244,7 +239,12 @@ impl<'a> Pass<'a> {
     /// damaged, or are unread.
     fn read_doubtful(&mut self, reader: &mut impl FileReader) {
         let is_doubtful = |name: &&String| !self.listing.damaged.contains(*name);
-        let names = self.damaged.iter().filter(is_doubtful).chain(&self.back);
+        let names = self
+            .check
+            .damaged
+            .iter()
+            .filter(is_doubtful)
+            .chain(&self.back);
         for name in names.cloned().collect::<BTreeSet<_>>() {
             let rest = USUAL_TIME.saturating_sub(reader.elapsed());
             let reading = if rest.is_zero() || !self.has_room(&name) {
@@ -254,8 +254,8 @@ impl<'a> Pass<'a> {
             };
             if reading != Reading::Failed {
                 self.add(&name, &reading);
-            } else if !self.damaged.contains(&name) {
-                self.unread.insert(name);
+            } else if !self.check.damaged.contains(&name) {
+                self.check.unread.insert(name);
             }
         }
     }
@@ -264,7 +264,8 @@ impl<'a> Pass<'a> {
     fn read_round(&mut self, reader: &mut impl FileReader) {
         let mut is_first = true;
         while let Some(name) = self.next() {
-            let is_absent = self.missing.contains(name) || self.listing.damaged.contains(name);
+            let is_absent =
+                self.check.missing.contains(name) || self.listing.damaged.contains(name);
             if !is_absent {
                 if !is_first && !self.has_room(name) {
                     return;
@@ -282,25 +283,25 @@ impl<'a> Pass<'a> {
                 is_first = false;
                 let is_failed = reading == Reading::Failed;
                 self.add(name, &reading);
-                self.through = Some(name.to_owned());
+                self.check.through = Some(name.to_owned());
                 if is_failed {
                     return;
                 }
             }
-            self.through = Some(name.to_owned());
+            self.check.through = Some(name.to_owned());
         }
     }
 
     /// Takes the outcome of a file in.
     fn add(&mut self, name: &str, reading: &Reading) {
-        for list in [&mut self.missing, &mut self.damaged, &mut self.unread] {
+        for list in self.check.lists_mut() {
             list.remove(name);
         }
         let list = match reading {
             Reading::Good => None,
-            Reading::Damaged => Some(&mut self.damaged),
-            Reading::Missing => Some(&mut self.missing),
-            Reading::Failed => Some(&mut self.unread),
+            Reading::Damaged => Some(&mut self.check.damaged),
+            Reading::Missing => Some(&mut self.check.missing),
+            Reading::Failed => Some(&mut self.check.unread),
         };
         if let Some(list) = list {
             list.insert(name.to_owned());
@@ -309,26 +310,6 @@ impl<'a> Pass<'a> {
             self.read.files += 1;
             self.read.bytes += self.length(name);
         }
-    }
-
-    fn finish(self, now: Timestamp) -> PlaceCheck {
-        let names = |list: BTreeSet<String>| list.into_iter().take(MOST_NAMES).collect();
-        let mut check = PlaceCheck {
-            files: self.listing.files.len() as u64,
-            serial: self.listing.serial,
-            round: self.round,
-            round_before: self.round_before,
-            round_last: self.round_last,
-            through: self.through,
-            updated: now,
-            missing: names(self.missing),
-            damaged: names(self.damaged),
-            unread: names(self.unread),
-        };
-        if check.has_full_list() {
-            (check.round, check.round_before) = (None, None);
-        }
-        check
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use jiff::Timestamp;
 use urldb_store::StoreError;
 use urldb_warc::FindingCode;
 
@@ -32,8 +33,9 @@ impl Fact {
         }
     }
 
-    fn of_files(self, files: Vec<String>) -> Self {
-        Self { files, ..self }
+    /// The fact about these files; `None` without files.
+    fn of_files(self, files: Vec<String>) -> Option<Self> {
+        (!files.is_empty()).then_some(Self { files, ..self })
     }
 
     fn for_a_person(self) -> Self {
@@ -44,27 +46,27 @@ impl Fact {
     }
 
     /// A place lacks files that another one has, or this machine.
-    pub(super) fn missing(place: &str, files: Vec<String>) -> Self {
+    pub(super) fn missing(place: &str, files: Vec<String>) -> Option<Self> {
         let sentence = format!("{place} lacks {}; {MENDS}", names(&files));
         Self::new(FindingCode::FileMissing, sentence).of_files(files)
     }
 
     /// A place has other bytes than the manifest says, and another one the good ones, or this machine.
-    pub(super) fn damaged(place: &str, files: Vec<String>) -> Self {
+    pub(in crate::archive) fn damaged(place: &str, files: Vec<String>) -> Option<Self> {
         let sentence = format!("{place} has a damaged copy of {}; {MENDS}", names(&files));
         Self::new(FindingCode::FileDamaged, sentence).of_files(files)
     }
 
     /// No good copy is anywhere.
-    pub(super) fn lost(files: Vec<String>) -> Self {
+    pub(super) fn lost(files: Vec<String>) -> Option<Self> {
         let sentence = format!("no place has a good copy of {}; {MENDS}", names(&files));
         Self::new(FindingCode::FileLost, sentence)
-            .of_files(files)
             .for_a_person()
+            .of_files(files)
     }
 
     /// Captures of the ledger are in files that the archive never had.
-    pub fn never_stored(files: Vec<String>) -> Self {
+    pub fn never_stored(files: Vec<String>) -> Option<Self> {
         let sentence = format!(
             "no place ever had {}, as the ledger says: the content is captured again",
             names(&files)
@@ -82,12 +84,61 @@ impl Fact {
     }
 
     /// Only this machine has files.
-    pub(super) fn not_stored(files: Vec<String>) -> Self {
+    pub(super) fn not_stored(files: Vec<String>) -> Option<Self> {
         let sentence = format!("only this machine has {}; {MENDS}", names(&files));
         Self::new(FindingCode::FileNotStored, sentence).of_files(files)
     }
 
-    pub(super) fn unnamed(place: &str, files: Vec<String>) -> Self {
+    /// Files wait for the first store, and the next run tries again.
+    pub(in crate::archive) fn not_stored_yet(files: Vec<String>, cause: &Self) -> Option<Self> {
+        let sentence = format!(
+            "{}: not stored yet, which the next run makes up for: {cause}",
+            names(&files)
+        );
+        Self::new(FindingCode::FileNotStored, sentence).of_files(files)
+    }
+
+    /// Something keeps files from the first store.
+    pub(in crate::archive) fn cannot_store(problem: String) -> Self {
+        Self::new(FindingCode::FileNotStored, problem).for_a_person()
+    }
+
+    /// An upload to the first store ended.
+    pub(in crate::archive) fn upload_failed(error: &StoreError) -> Self {
+        Self {
+            needs_person: !error.is_transient(),
+            ..Self::cannot_store(error.to_string())
+        }
+    }
+
+    /// Copying files to a place ended.
+    pub(in crate::archive) fn copies_failed(place: &str, error: &StoreError) -> Self {
+        let next = if error.is_transient() {
+            ", which the next run makes up for"
+        } else {
+            ""
+        };
+        let sentence = format!("{place} has not got all files{next}: {error}");
+        Self {
+            needs_person: !error.is_transient(),
+            ..Self::new(FindingCode::FileMissing, sentence)
+        }
+    }
+
+    /// The check of a place ended early.
+    pub(in crate::archive) fn check_ended(place: &str, error: &StoreError) -> Self {
+        let sentence = format!(
+            "{place} was not checked to the end, which the next check makes up for: {error}"
+        );
+        Self::new(FindingCode::PlaceAway, sentence)
+    }
+
+    /// Records of a file on this machine are damaged, as their digests say.
+    pub(in crate::archive) fn records_damaged(file: String, sentence: String) -> Option<Self> {
+        Self::new(FindingCode::FileDamaged, sentence).of_files(vec![file])
+    }
+
+    pub(super) fn unnamed(place: &str, files: Vec<String>) -> Option<Self> {
         let sentence = format!(
             "{place} has {}, which no manifest names; {MENDS} if the records are nowhere else",
             names(&files)
@@ -144,7 +195,8 @@ impl Fact {
     }
 
     /// The same fact, after days.
-    pub(super) fn overdue(self, since: &str) -> Self {
+    pub(in crate::archive) fn overdue(self, since: Timestamp) -> Self {
+        let since = since.strftime("%Y-%m-%d");
         let sentence = format!("{}; this has been so since {since}", self.sentence);
         Self {
             sentence,

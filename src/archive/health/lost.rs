@@ -4,15 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use anyhow::Context;
-use urldb_store::{Manifest, Store};
+use urldb_store::Manifest;
 use urldb_warc::files::{FileSource, is_archive_name, names_in};
 use urldb_warc::{Digest, Reader, WarcDate};
 
 use super::fact::Fact;
+use super::survey::Survey;
 use super::unfinished::with_unfinished_records;
 use crate::archive::catalogue::Catalogue;
 use crate::archive::files::ArchiveFiles;
-use crate::archive::remote::{FileCache, open_stores};
+use crate::archive::remote::FileCache;
+use crate::archive::retrieve::is_full_with;
 use crate::archive::rewrite::{JOINED_FROM, JOINED_PREFIX};
 use crate::config::Config;
 use crate::ledger::{Ledger, LedgerCapture};
@@ -43,8 +45,7 @@ pub fn lost_captures(
     ledger: &mut Ledger,
     hosts: &[String],
 ) -> anyhow::Result<LostCaptures> {
-    let stores = open_stores(config)?;
-    let holdings = Holdings::find(config, &stores)?;
+    let holdings = Holdings::find(config, super::look(config)?.as_ref())?;
     let mut gone = GoneCaptures::new();
     for host in hosts {
         ledger.open(host)?;
@@ -73,19 +74,17 @@ pub fn lost_captures(
     };
     let mut never = vec![];
     for (file, captures) in gone {
-        match holdings.standing(&file) {
-            Standing::Lost => {}
-            Standing::NeverStored => never.push(file.clone()),
-            Standing::Unknown => {
+        match holdings.file_state(&file) {
+            FileState::Lost => {}
+            FileState::NeverStored => never.push(file.clone()),
+            FileState::Unknown => {
                 found.unknown += captures.len() as u64;
                 continue;
             }
         }
         found.files.insert(file);
     }
-    if !never.is_empty() {
-        found.facts.push(Fact::never_stored(never));
-    }
+    found.facts.extend(Fact::never_stored(never));
     Ok(found)
 }
 
@@ -134,7 +133,7 @@ fn is_elsewhere(
     Ok(digest.is_some_and(|digest| {
         lines.iter().any(|line| {
             date.as_ref() == Ok(&line.timestamp)
-                && line.digest.parse().as_ref() == Ok(&digest)
+                && is_full_with(line, &digest)
                 && line.filename != file
                 && holdings.has(&line.filename)
         })
@@ -142,7 +141,7 @@ fn is_elsewhere(
 }
 
 /// The knowledge of a file that is nowhere.
-enum Standing {
+enum FileState {
     /// The archive had it.
     Lost,
     /// No place ever had it.
@@ -164,18 +163,17 @@ struct Holdings {
 }
 
 impl Holdings {
-    fn find(config: &Config, stores: &[Store]) -> anyhow::Result<Self> {
+    fn find(config: &Config, survey: Option<&Survey>) -> anyhow::Result<Self> {
         let mut names = own_names(config)?;
-        if stores.is_empty() {
+        let Some(survey) = survey else {
             return Ok(Self {
                 had: files_that_were_here(config)?.into_iter().collect(),
                 names,
                 manifest: None,
                 is_complete: true,
             });
-        }
+        };
         let cache = FileCache::of(config);
-        let survey = super::survey(config, stores, &cache)?;
         let manifest = survey.manifest();
         let is_usable = survey.fault_of(0).is_none();
         for name in survey.names() {
@@ -214,16 +212,19 @@ impl Holdings {
         let Some(manifest) = &self.manifest else {
             return self.had.clone();
         };
-        let files = manifest.files().map(|file| file.name);
-        files.filter(|name| !self.names.contains(name)).collect()
+        manifest
+            .files()
+            .map(|file| file.name)
+            .filter(|name| !self.names.contains(name))
+            .collect()
     }
 
-    fn standing(&self, name: &str) -> Standing {
+    fn file_state(&self, name: &str) -> FileState {
         match &self.manifest {
-            Some(manifest) if manifest.has_or_had(name) => Standing::Lost,
-            Some(_) => Standing::NeverStored,
-            None if self.had.contains(name) => Standing::Lost,
-            None => Standing::Unknown,
+            Some(manifest) if manifest.has_or_had(name) => FileState::Lost,
+            Some(_) => FileState::NeverStored,
+            None if self.had.contains(name) => FileState::Lost,
+            None => FileState::Unknown,
         }
     }
 }

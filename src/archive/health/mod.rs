@@ -24,10 +24,11 @@ pub use fact::Fact;
 pub(super) use lost::is_taken_apart;
 pub use lost::{LostCaptures, files_not_here, files_that_were_here, lost_captures, note_missing};
 pub use restore::{Settled, SettledFile, forget_captures, restore_manifest, settle_lost};
-pub(super) use survey::{Place, Survey};
+pub(super) use survey::Place;
+pub use survey::Survey;
 pub(super) use unnamed::adopt_unnamed;
 
-use super::files::{is_copy, local_names};
+use super::files::{copy_here, is_copy, local_names};
 use super::fixity::{PlaceCheck, PlaceChecks};
 use super::remote::{FileCache, open_stores, stores_to_read};
 use crate::config::Config;
@@ -35,17 +36,20 @@ use crate::config::Config;
 /// An object that no manifest has named for longer is that of a process which does not run any more.
 const UNNAMED_FOR: Duration = Duration::from_hours(24);
 
-/// Asks the places of an archive, which has at least one.
+/// Asks each place of an archive what it has. `None` without places.
 ///
 /// # Errors
-/// When the ledger's file about the places cannot be read.
-pub(super) fn survey<'a>(
-    config: &Config,
-    stores: &'a [Store],
-    cache: &FileCache,
-) -> anyhow::Result<Survey<'a>> {
-    let checks = PlaceChecks::read(&PlaceChecks::file_in_ledger(&config.ledger_root()))?;
-    Ok(Survey::take(stores, checks, cache.seen_serial()))
+/// When a place has no credentials or cannot be set up, or the ledger's file about the places cannot be read.
+pub fn look(config: &Config) -> anyhow::Result<Option<Survey>> {
+    survey(config, open_stores(config)?)
+}
+
+fn survey(config: &Config, stores: Vec<Store>) -> anyhow::Result<Option<Survey>> {
+    if stores.is_empty() {
+        return Ok(None);
+    }
+    let seen = FileCache::of(config).seen_serial();
+    Ok(Some(Survey::take(stores, PlaceChecks::of(config)?, seen)))
 }
 
 /// All facts about the places and files of an archive. Changes nothing. With `reads`, the copies on this machine
@@ -55,23 +59,14 @@ pub(super) fn survey<'a>(
 /// When the configuration of a place cannot be used, or the folder of the archive, its index or the ledger cannot be
 /// read.
 pub fn facts(config: &Config, reads: bool) -> anyhow::Result<Vec<Fact>> {
-    let stores = stores_to_read(config)?;
-    if stores.is_empty() {
-        let lost = files_that_were_here(config)?;
-        return Ok(if lost.is_empty() {
-            vec![]
-        } else {
-            vec![Fact::lost(lost)]
-        });
-    }
+    let Some(survey) = survey(config, stores_to_read(config)?)? else {
+        let lost = Fact::lost(files_that_were_here(config)?);
+        return Ok(lost.into_iter().collect());
+    };
     let cache = FileCache::of(config);
-    let survey = survey(config, &stores, &cache)?;
     let folder = config.archive_root();
     let own = local_names(folder.path())?;
-    let is_here = |file: &StoredFile| {
-        let local = folder.file(&file.name);
-        is_copy(&local, file).unwrap_or(false) || cache.good_copy(file).is_some()
-    };
+    let is_here = |file: &StoredFile| copy_here(&folder, &cache, file).is_some();
     let manifest = survey.manifest();
     let mut facts = survey.facts(&manifest, &own, is_here);
     if reads {
@@ -82,9 +77,7 @@ pub fn facts(config: &Config, reads: bool) -> anyhow::Result<Vec<Fact>> {
             .filter(is_elsewhere)
             .map(|it| it.name)
             .collect();
-        if !bad.is_empty() {
-            facts.push(Fact::damaged("this machine", bad));
-        }
+        facts.extend(Fact::damaged("this machine", bad));
     }
     Ok(facts)
 }
@@ -99,11 +92,10 @@ pub fn noted_facts(config: &Config, checks: &PlaceChecks) -> anyhow::Result<Vec<
         return facts(config, false);
     }
     let of_place = |(place, check): (&String, &PlaceCheck)| {
-        let missing =
-            (!check.missing.is_empty()).then(|| Fact::missing(place, check.missing.clone()));
-        let damaged =
-            (!check.damaged.is_empty()).then(|| Fact::damaged(place, check.damaged.clone()));
-        [missing, damaged]
+        [
+            Fact::missing(place, check.missing.iter().cloned().collect()),
+            Fact::damaged(place, check.damaged.iter().cloned().collect()),
+        ]
     };
     Ok(checks.0.iter().flat_map(of_place).flatten().collect())
 }
@@ -127,12 +119,7 @@ fn bad_copies(folder: &Root, manifest: &Manifest) -> anyhow::Result<Vec<StoredFi
 ///
 /// # Errors
 /// As [`facts`], and when a copy cannot be removed.
-pub fn remove_bad_copies(config: &Config) -> anyhow::Result<Vec<String>> {
-    let stores = open_stores(config)?;
-    if stores.is_empty() {
-        return Ok(vec![]);
-    }
-    let survey = survey(config, &stores, &FileCache::of(config))?;
+pub fn remove_bad_copies(config: &Config, survey: &Survey) -> anyhow::Result<Vec<String>> {
     let folder = config.archive_root();
     let mut removed = vec![];
     for file in bad_copies(&folder, &survey.manifest())? {

@@ -16,10 +16,10 @@ use super::survey::{Place, Survey};
 use super::unfinished::with_unfinished_records;
 use crate::ambient::Ambient;
 use crate::archive::adoption::{adopt, ensure_sound};
-use crate::archive::files::is_copy;
+use crate::archive::files::copy_here;
 use crate::archive::keys::Keys;
 use crate::archive::output_files::{host_in_names, warc_date};
-use crate::archive::remote::{FileCache, open_stores};
+use crate::archive::remote::FileCache;
 use crate::archive::rewrite::OWN_PREFIX;
 use crate::archive::store_replacement::UnpublishedObjects;
 use crate::config::Config;
@@ -58,15 +58,9 @@ pub enum Settled {
 /// was named first: then it would get the files of another archive.
 ///
 /// # Errors
-/// When a place has no credentials or cannot be set up, the ledger cannot be read, or the manifest cannot be
-/// written.
-pub fn restore_manifest(config: &Config) -> anyhow::Result<Option<String>> {
-    let stores = open_stores(config)?;
-    if stores.is_empty() {
-        return Ok(None);
-    }
+/// When a file of a place cannot be read, or the manifest cannot be written.
+pub fn restore_manifest(config: &Config, survey: &mut Survey) -> anyhow::Result<Option<String>> {
     let cache = FileCache::of(config);
-    let survey = super::survey(config, &stores, &cache)?;
     let first = &survey.places[0];
     let is_restorable = match survey.fault_of(0).map(|fact| fact.code) {
         Some(FindingCode::ManifestMissing | FindingCode::ManifestDamaged) => true,
@@ -83,7 +77,7 @@ pub fn restore_manifest(config: &Config) -> anyhow::Result<Option<String>> {
             known.extend(place.store.former_manifest(listing)?);
         }
     }
-    let found = found_in(&survey, &known, &config.archive_root())?;
+    let found = found_in(survey, &known, &config.archive_root())?;
     let mut manifest = Manifest::restored(&known, found, survey.latest_serial());
     // The index is made anew.
     let names = survey.names();
@@ -91,17 +85,19 @@ pub fn restore_manifest(config: &Config) -> anyhow::Result<Option<String>> {
     first.store.restore_manifest(&manifest)?;
     cache.keep_manifest(&manifest);
     let files = manifest.names().count();
-    Ok(Some(format!(
+    let line = format!(
         "{} has a manifest again: {files} files, serial {}",
         first.location,
         manifest.serial()
-    )))
+    );
+    survey.set_manifest(0, &manifest);
+    Ok(Some(line))
 }
 
 /// The archive files of all places that no manifest knows and of which a place has a sound copy, each with the files
 /// that it was made of.
 fn found_in(
-    survey: &Survey<'_>,
+    survey: &Survey,
     known: &[Manifest],
     folder: &Root,
 ) -> anyhow::Result<Vec<(StoredFile, Vec<String>)>> {
@@ -111,7 +107,7 @@ fn found_in(
             continue;
         }
         for place in &survey.places {
-            let Some(copy) = Copy::of_object(place, name, folder)? else {
+            let Some(copy) = FileCopy::of_object(place, name, folder)? else {
                 continue;
             };
             if ensure_sound(&copy.folder, [name].into_iter()).is_ok() {
@@ -127,41 +123,35 @@ fn found_in(
 /// nothing while a place does not list its objects: it may have the file.
 ///
 /// # Errors
-/// When a place has no credentials or cannot be set up, the ledger cannot be read, or a file cannot be written.
+/// When the ledger cannot be read, or a file cannot be read or written.
 pub fn settle_lost(
     config: &Config,
+    survey: &mut Survey,
     ambient: Ambient,
-    mut report: impl FnMut(&SettledFile) -> anyhow::Result<()>,
+    mut report: impl FnMut(&SettledFile),
 ) -> anyhow::Result<()> {
-    let stores = open_stores(config)?;
-    if stores.is_empty() {
-        return Ok(());
-    }
     let cache = FileCache::of(config);
-    let survey = super::survey(config, &stores, &cache)?;
     if survey.fault_of(0).is_some() || !survey.is_complete() {
         return Ok(());
     }
     let manifest = survey.manifest();
     let folder = config.archive_root();
-    let settling = Settling {
+    let mut settling = Settling {
         config,
         ambient,
-        survey: &survey,
+        survey,
         manifest: &manifest,
         folder: &folder,
     };
     for file in manifest.files() {
-        let local = folder.file(&file.name);
-        let is_here = is_copy(&local, &file).unwrap_or(false) || cache.good_copy(&file).is_some();
-        if survey.has(&file) || is_here {
+        if settling.survey.has(&file) || copy_here(&folder, &cache, &file).is_some() {
             continue;
         }
         let outcome = settling.settle(&file.name)?;
         report(&SettledFile {
             file: file.name,
             outcome,
-        })?;
+        });
     }
     Ok(())
 }
@@ -169,13 +159,13 @@ pub fn settle_lost(
 struct Settling<'a> {
     config: &'a Config,
     ambient: Ambient,
-    survey: &'a Survey<'a>,
+    survey: &'a mut Survey,
     manifest: &'a Manifest,
     folder: &'a Root,
 }
 
 impl Settling<'_> {
-    fn settle(&self, name: &str) -> anyhow::Result<Settled> {
+    fn settle(&mut self, name: &str) -> anyhow::Result<Settled> {
         let lose = || BTreeSet::from([name.to_owned()]);
         if is_index_file(name) {
             self.publish(&ManifestChange {
@@ -184,9 +174,10 @@ impl Settling<'_> {
             })?;
             return Ok(Settled::Index);
         }
-        let former = self.manifest.removed_names();
+        let manifest = self.manifest;
+        let former = manifest.removed_names();
         let former: Vec<&str> = former
-            .filter(|former| self.manifest.end_of(former) == Some(name))
+            .filter(|former| manifest.end_of(former) == Some(name))
             .collect();
         let mut gone: BTreeSet<String> = former.iter().map(|it| (*it).to_owned()).collect();
         gone.insert(name.to_owned());
@@ -214,9 +205,13 @@ impl Settling<'_> {
         Ok(Settled::Lost)
     }
 
-    fn publish(&self, change: &ManifestChange) -> anyhow::Result<()> {
+    fn publish(&mut self, change: &ManifestChange) -> anyhow::Result<()> {
         let published = self.survey.places[0].store.publish(change)?;
         FileCache::of(self.config).keep_manifest(&published.manifest);
+        self.survey.set_manifest(0, &published.manifest);
+        for file in &change.add {
+            self.survey.places[0].add(file);
+        }
         Ok(())
     }
 
@@ -235,42 +230,47 @@ impl Settling<'_> {
     }
 
     /// All copies of a file, whatever their bytes: of this machine, and of each place.
-    fn copies(&self, name: &str) -> anyhow::Result<Vec<Copy>> {
+    fn copies(&self, name: &str) -> anyhow::Result<Vec<FileCopy>> {
         let mut copies = vec![];
         let local = self.folder.file(name);
         if local.is_file() {
-            copies.extend(Copy::of_file(&local, self.folder)?);
+            copies.extend(FileCopy::of_file(&local, self.folder)?);
         }
         for place in &self.survey.places {
-            copies.extend(Copy::of_object(place, name, self.folder)?);
+            copies.extend(FileCopy::of_object(place, name, self.folder)?);
         }
         Ok(copies)
     }
 
-    /// Makes a file of the good records of the damaged copy that has most of them.
-    fn salvage(&self, name: &str) -> anyhow::Result<Option<Settled>> {
-        let mut best: Option<(u64, Copy)> = None;
+    /// The copy with the most good records, without its damaged parts, and the number of these records.
+    fn best_copy(&self, name: &str) -> anyhow::Result<Option<(FileCopy, u64)>> {
+        let mut best: Option<(FileCopy, u64)> = None;
         for copy in self.copies(name)? {
-            let repaired = urldb_warc::repair::repair(copy.folder.path(), &Keys);
-            let repaired = repaired.context("cannot repair a copy")?;
-            let records = match &*repaired.repaired {
-                [file] => file.records,
-                _ if repaired.left.is_empty() => u64::MAX,
-                _ => 0,
-            };
-            if records > 0 && best.as_ref().is_none_or(|(most, _)| records > *most) {
-                best = Some((records, copy));
+            let repaired = urldb_warc::repair::repair(copy.folder.path(), &Keys)
+                .context("cannot repair a copy")?;
+            // A copy without good records is gone now, and a damaged one of zstd frames stays damaged.
+            if !repaired.left.is_empty() || !copy.file.is_file() {
+                continue;
+            }
+            let records = records_of(&copy.file)?;
+            if best.as_ref().is_none_or(|(_, most)| records > *most) {
+                best = Some((copy, records));
             }
         }
-        let Some((_, copy)) = best else {
+        Ok(best)
+    }
+
+    /// Makes a file of the good records of a damaged one.
+    fn salvage(&mut self, name: &str) -> anyhow::Result<Option<Settled>> {
+        let Some((copy, records)) = self.best_copy(name)? else {
             return Ok(None);
         };
-        let records = records_of(&copy.file)?;
         let new = self.unused_name()?;
-        let store = self.survey.places[0].store;
         let unpublished = UnpublishedObjects::of(self.folder);
+        // A killed repair may have uploaded another file.
+        unpublished.discard(&self.survey.places[0].store)?;
         unpublished.announce([new.as_str()].into_iter())?;
-        let stored = store.upload(&new, &copy.file)?;
+        let stored = self.survey.places[0].store.upload(&new, &copy.file)?;
         let damaged = copy.keep_damaged(self.folder)?;
         self.publish(&ManifestChange {
             add: vec![stored],
@@ -302,13 +302,13 @@ impl Settling<'_> {
 }
 
 /// A copy of a file in a temporary folder of its own.
-struct Copy {
-    folder: Root,
-    file: RootFile,
+pub(super) struct FileCopy {
+    pub(super) folder: Root,
+    pub(super) file: RootFile,
     _temporary: TempDir,
 }
 
-impl Copy {
+impl FileCopy {
     fn new(name: &str, archive: &Root) -> anyhow::Result<Self> {
         let cannot = || format!("cannot write to {}", archive.path().display());
         archive.make().with_context(cannot)?;
@@ -321,8 +321,15 @@ impl Copy {
         })
     }
 
-    /// The object of a place; `None` if it cannot be read.
-    fn of_object(place: &Place<'_>, name: &str, archive: &Root) -> anyhow::Result<Option<Self>> {
+    /// The object of a place; `None` if the place has no object that can be read.
+    ///
+    /// # Errors
+    /// A [`StoreError`](urldb_store::StoreError) if the place cannot be asked now.
+    pub(super) fn of_object(
+        place: &Place,
+        name: &str,
+        archive: &Root,
+    ) -> anyhow::Result<Option<Self>> {
         let Some(length) = place.length(name) else {
             return Ok(None);
         };

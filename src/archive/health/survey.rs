@@ -1,6 +1,7 @@
 //! The state of the places of an archive, as they answer now.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use jiff::SignedDuration;
@@ -17,10 +18,11 @@ const PATIENCE: SignedDuration = SignedDuration::from_hours(72);
 /// Most further questions to a place whose manifest changes meanwhile.
 const ATTEMPTS: u32 = 3;
 
-/// The answers of all places of an archive, the first store first.
+/// The answers of all places of an archive, the first store first. A command asks them once, and hands the answers on
+/// to its steps, which note their changes here. After longer work, the places may have changed: it asks them again.
 #[derive(Debug)]
-pub(in crate::archive) struct Survey<'a> {
-    pub(in crate::archive) places: Vec<Place<'a>>,
+pub struct Survey {
+    pub(in crate::archive) places: Vec<Place>,
     /// Why nothing may be written to each place, as they answered.
     faults: Vec<Option<Fact>>,
     /// The knowledge of the ledger about the places.
@@ -31,8 +33,8 @@ pub(in crate::archive) struct Survey<'a> {
 
 /// The state of one place.
 #[derive(Debug)]
-pub(in crate::archive) struct Place<'a> {
-    pub(in crate::archive) store: &'a Store,
+pub(in crate::archive) struct Place {
+    pub(in crate::archive) store: Arc<Store>,
     pub(in crate::archive) location: String,
     pub(in crate::archive) manifest: Result<ManifestState, StoreError>,
     pub(in crate::archive) listing: Result<Listing, StoreError>,
@@ -40,14 +42,18 @@ pub(in crate::archive) struct Place<'a> {
     pub(in crate::archive) damaged: BTreeSet<String>,
 }
 
-impl<'a> Survey<'a> {
+impl Survey {
     /// Asks the places of an archive, which has at least one. `seen` is the serial of the last manifest that
     /// this machine has read.
-    pub(in crate::archive) fn take(stores: &'a [Store], checks: PlaceChecks, seen: u64) -> Self {
+    pub(in crate::archive) fn take(stores: Vec<Store>, checks: PlaceChecks, seen: u64) -> Self {
         // The first store comes last: another process may change it meanwhile.
-        let asked = stores.iter().rev();
-        let mut places: Vec<Place<'a>> = asked
-            .map(|store| Place::ask(store, checks.0.get(&store.location().to_string())))
+        let mut places: Vec<Place> = stores
+            .into_iter()
+            .rev()
+            .map(|store| {
+                let check = checks.0.get(&store.location().to_string());
+                Place::ask(&Arc::new(store), check)
+            })
             .collect();
         places.reverse();
         let mut survey = Self {
@@ -56,18 +62,21 @@ impl<'a> Survey<'a> {
             checks,
             seen,
         };
-        let faults = (0..stores.len()).map(|index| survey.find_fault(index));
+        let faults = (0..survey.places.len()).map(|index| survey.find_fault(index));
         survey.faults = faults.collect();
         survey
     }
 
     /// The manifest of the first store; the latest one of another place if that does not count.
     pub(in crate::archive) fn manifest(&self) -> Manifest {
-        let first = self.places[0].good_manifest();
-        let usable = first.filter(|_| self.fault_of(0).is_none());
+        let usable = self.places[0]
+            .good_manifest()
+            .filter(|_| self.fault_of(0).is_none());
         let latest = || {
-            let known = self.places.iter().filter_map(Place::good_manifest);
-            known.max_by_key(|manifest| manifest.serial())
+            self.places
+                .iter()
+                .filter_map(Place::good_manifest)
+                .max_by_key(|manifest| manifest.serial())
         };
         usable.or_else(latest).cloned().unwrap_or_default()
     }
@@ -82,10 +91,21 @@ impl<'a> Survey<'a> {
         self.places.iter().any(|place| place.has(file))
     }
 
+    /// The places that are known to have a good copy.
+    pub(in crate::archive) fn having(&self, file: &StoredFile) -> impl Iterator<Item = &Store> {
+        self.places
+            .iter()
+            .filter(|place| place.has(file))
+            .map(|place| &*place.store)
+    }
+
     /// The names of the objects that any place lists.
     pub(in crate::archive) fn names(&self) -> BTreeSet<&str> {
-        let listings = self.places.iter().filter_map(|it| it.listing.as_ref().ok());
-        listings.flat_map(Listing::names).collect()
+        self.places
+            .iter()
+            .filter_map(|it| it.listing.as_ref().ok())
+            .flat_map(Listing::names)
+            .collect()
     }
 
     /// Why nothing may be written to a place.
@@ -131,8 +151,12 @@ impl<'a> Survey<'a> {
     pub(in crate::archive) fn latest_serial(&self) -> u64 {
         let manifests = self.places.iter().filter_map(Place::good_manifest);
         let checks = self.checks.0.values().filter_map(|check| check.serial);
-        let known = manifests.map(Manifest::serial).chain(checks);
-        known.max().unwrap_or(0).max(self.seen)
+        manifests
+            .map(Manifest::serial)
+            .chain(checks)
+            .max()
+            .unwrap_or(0)
+            .max(self.seen)
     }
 
     fn older_first(&self) -> Option<Fact> {
@@ -158,7 +182,7 @@ impl<'a> Survey<'a> {
         };
         let waited = (Ambient::SYSTEM.now)().duration_since(since);
         if waited > PATIENCE {
-            return fact.overdue(&since.strftime("%Y-%m-%d").to_string());
+            return fact.overdue(since);
         }
         fact
     }
@@ -176,8 +200,10 @@ impl<'a> Survey<'a> {
         let mut damaged = missing.clone();
         let mut lost = vec![];
         for file in manifest.files() {
-            let lacking = self.places.iter().enumerate();
-            let lacking: Vec<_> = lacking
+            let lacking: Vec<_> = self
+                .places
+                .iter()
+                .enumerate()
                 .filter(|(_, place)| place.listing.is_ok() && !place.has(&file))
                 .collect();
             if lacking.is_empty() {
@@ -197,33 +223,23 @@ impl<'a> Survey<'a> {
         }
         for (place, (missing, damaged)) in self.places.iter().zip(missing.into_iter().zip(damaged))
         {
-            if !missing.is_empty() {
-                facts.push(Fact::missing(&place.location, missing));
-            }
-            if !damaged.is_empty() {
-                facts.push(Fact::damaged(&place.location, damaged));
-            }
-            let unnamed = place.unnamed(manifest);
-            if !unnamed.is_empty() {
-                facts.push(Fact::unnamed(&place.location, unnamed));
-            }
+            let location = &place.location;
+            facts.extend(Fact::missing(location, missing));
+            facts.extend(Fact::damaged(location, damaged));
+            facts.extend(Fact::unnamed(location, place.unnamed(manifest)));
         }
-        if !lost.is_empty() {
-            facts.push(Fact::lost(lost));
-        }
+        facts.extend(Fact::lost(lost));
         let is_new = |name: &&String| {
             is_archive_name(name) && !manifest.contains(name) && !manifest.was_removed(name)
         };
         let new: Vec<String> = own.iter().filter(is_new).cloned().collect();
-        if !new.is_empty() {
-            facts.push(Fact::not_stored(new));
-        }
+        facts.extend(Fact::not_stored(new));
         facts
     }
 }
 
-impl<'a> Place<'a> {
-    fn ask(store: &'a Store, check: Option<&PlaceCheck>) -> Self {
+impl Place {
+    fn ask(store: &Arc<Store>, check: Option<&PlaceCheck>) -> Self {
         let mut place = Self::ask_once(store, check);
         // A process that replaces files meanwhile deletes their objects.
         for _ in 0..ATTEMPTS {
@@ -241,7 +257,7 @@ impl<'a> Place<'a> {
         place
     }
 
-    fn ask_once(store: &'a Store, check: Option<&PlaceCheck>) -> Self {
+    fn ask_once(store: &Arc<Store>, check: Option<&PlaceCheck>) -> Self {
         let manifest = store.manifest_state();
         let listing = match &manifest {
             Err(error) => Err(error.clone()),
@@ -252,7 +268,7 @@ impl<'a> Place<'a> {
             }
         };
         Self {
-            store,
+            store: Arc::clone(store),
             location: store.location().to_string(),
             manifest,
             listing,
@@ -302,10 +318,12 @@ impl<'a> Place<'a> {
             let age = SystemTime::now().duration_since(modified);
             age.is_ok_and(|age| age > super::UNNAMED_FOR)
         };
-        let unnamed = objects.filter(|(name, _, modified)| {
-            let is_known = manifest.contains(name) || manifest.was_removed(name);
-            is_wanted(name) && !is_known && is_old(*modified)
-        });
-        unnamed.map(|(name, ..)| name.to_owned()).collect()
+        objects
+            .filter(|(name, _, modified)| {
+                let is_known = manifest.contains(name) || manifest.was_removed(name);
+                is_wanted(name) && !is_known && is_old(*modified)
+            })
+            .map(|(name, ..)| name.to_owned())
+            .collect()
     }
 }

@@ -1,12 +1,11 @@
 //! Takes in files that a place has and that no manifest names.
 
-use std::io::Write;
-
 use anyhow::Context;
 use urldb_files::Root;
-use urldb_store::Manifest;
+use urldb_store::{Manifest, StoreError};
 
 use super::lost::joined_from;
+use super::restore::FileCopy;
 use super::survey::{Place, Survey};
 use crate::archive::adoption::{adopt, ensure_sound};
 use crate::archive::rewrite::{JOINED_PREFIX, OWN_PREFIX};
@@ -20,7 +19,7 @@ use crate::config::Config;
 /// When the folder of the archive cannot be written. A file that cannot be read, or is damaged, stays a fact.
 pub(in crate::archive) fn adopt_unnamed(
     config: &Config,
-    survey: &Survey<'_>,
+    survey: &Survey,
     manifest: &Manifest,
 ) -> anyhow::Result<()> {
     let folder = config.archive_root();
@@ -44,30 +43,25 @@ pub(in crate::archive) fn adopt_unnamed(
 
 /// Copies a file to this machine, if it is sound. Whether it did so.
 fn adopt_from(
-    place: &Place<'_>,
+    place: &Place,
     name: &str,
     folder: &Root,
     is_there: impl Fn(&str) -> bool,
 ) -> anyhow::Result<bool> {
-    folder
-        .make()
-        .with_context(|| format!("cannot make {}", folder.path().display()))?;
-    let temporary = urldb_files::temporary_folder_in(folder.path())?;
-    let inside = Root::new(temporary.path(), "the archive");
-    let copy = inside.file(name);
-    let mut output = copy.create_new()?;
-    let length = place.length(name).unwrap_or_default();
-    let read = place.store.read_object(name, length, &mut output);
-    if read.is_err()
-        || output.flush().is_err()
-        || ensure_sound(&inside, [name].into_iter()).is_err()
-    {
+    let copy = match FileCopy::of_object(place, name, folder) {
+        Err(error) if !error.is::<StoreError>() => return Err(error),
+        copy => copy.ok().flatten(),
+    };
+    let is_sound = |copy: &FileCopy| ensure_sound(&copy.folder, [name].into_iter()).is_ok();
+    let Some(copy) = copy.filter(is_sound) else {
         return Ok(false);
-    }
+    };
     let is_needed = !name.starts_with(JOINED_PREFIX)
-        || !joined_from(&copy)?.iter().any(|former| is_there(former));
+        || !joined_from(&copy.file)?
+            .iter()
+            .any(|former| is_there(former));
     if is_needed {
-        adopt(&folder.file(name), &copy)?;
+        adopt(&folder.file(name), &copy.file)?;
     }
     Ok(is_needed)
 }

@@ -7,7 +7,7 @@ use urldb_warc::{CdxjLine, Header, RecordId};
 
 use super::{CERTIFICATES, uris_of};
 use crate::archive::rewrite::OWN_PREFIX;
-use crate::archive::{Capture, Catalogue};
+use crate::archive::{Catalogue, IndexedCapture};
 
 /// Most bytes of a record that are read.
 const LONGEST: u64 = 256 << 10;
@@ -54,17 +54,19 @@ impl Catalogue {
     ///
     /// # Errors
     /// When the index or a file is damaged, or a file is missing.
-    pub fn origin_of(&self, capture: &Capture) -> anyhow::Result<CaptureOrigin> {
+    pub fn origin_of(&self, capture: &IndexedCapture) -> anyhow::Result<CaptureOrigin> {
         let header = self.with_record(&capture.line, |header, _| Ok(header.clone()))?;
-        let records = self.stored_origins(&capture.line, &header)?.into_iter();
-        let records = records.map(|StoredOrigin { line, block, .. }| {
-            let fact = if line.mime == CERTIFICATES {
-                OriginFact::Certificate(CertificateNames::read_pem(&block))
-            } else {
-                OriginFact::Addresses(addresses(&block))
-            };
-            OriginRecord { line, fact }
-        });
+        let records = self
+            .stored_origins(&capture.line, &header)?
+            .into_iter()
+            .map(|StoredOrigin { line, block, .. }| {
+                let fact = if line.mime == CERTIFICATES {
+                    OriginFact::Certificate(CertificateNames::read_pem(&block))
+                } else {
+                    OriginFact::Addresses(addresses(&block))
+                };
+                OriginRecord { line, fact }
+            });
         Ok(CaptureOrigin {
             address: header.get("WARC-IP-Address").map(str::to_owned),
             protocols: values(&header, "WARC-Protocol")
@@ -179,18 +181,20 @@ impl Catalogue {
 
 /// All values of a field.
 fn values<'a>(header: &'a Header, name: &'a str) -> impl Iterator<Item = &'a str> {
-    let fields = header.iter();
-    let named = fields.filter(move |(known, _)| known.eq_ignore_ascii_case(name));
-    named.map(|(_, value)| value)
+    header
+        .iter()
+        .filter(move |(known, _)| known.eq_ignore_ascii_case(name))
+        .map(|(_, value)| value)
 }
 
 /// The addresses in the lines of a master file, with or without times.
 fn addresses(block: &[u8]) -> Vec<String> {
-    let text = String::from_utf8_lossy(block);
-    let records = text.lines().filter_map(|line| {
-        let mut words = line.split_ascii_whitespace().rev();
-        let address = words.next()?;
-        matches!(words.next(), Some("A" | "AAAA")).then(|| address.to_owned())
-    });
-    records.collect()
+    String::from_utf8_lossy(block)
+        .lines()
+        .filter_map(|line| {
+            let mut words = line.split_ascii_whitespace().rev();
+            let address = words.next()?;
+            matches!(words.next(), Some("A" | "AAAA")).then(|| address.to_owned())
+        })
+        .collect()
 }

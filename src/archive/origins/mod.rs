@@ -133,10 +133,9 @@ impl Origins {
         let Ok(url) = Url::parse(&hop.url) else {
             return Ok(of_capture);
         };
-        let known = self.known.lock();
-        let mut known = known.unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.add_domain(&job.key.domain, earlier)?;
-        let may_be_last = !self.is_shared || url.host_str() == Some(job.host());
+        let may_be_last = !self.is_shared || url.host_str() == Some(job.url.host());
         for shown in host_facts(&url, hop) {
             let timeline = match known.timelines.get_mut(&shown.uri) {
                 Some(timeline) => timeline,
@@ -157,8 +156,7 @@ impl Origins {
 
     /// Forgets records that could not be written.
     pub(super) fn forget(&self, records: &[NewOrigin]) {
-        let known = self.known.lock();
-        let mut known = known.unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         for record in records {
             if let Some(timeline) = known.timelines.get_mut(&record.uri)
                 && let Ok(id) = record.known.record.parse()
@@ -175,11 +173,11 @@ impl KnownHosts {
             return Ok(());
         }
         for (uri, known) in earlier(domain) {
-            let id = known.record.parse();
-            let id =
-                id.context("the ledger names a record about a host in a way that is not valid")?;
-            let timeline = self.timelines.entry(uri).or_default();
-            timeline.know(Record {
+            let id = known
+                .record
+                .parse()
+                .context("the ledger names a record about a host in a way that is not valid")?;
+            self.timelines.entry(uri).or_default().know(Record {
                 fact: known.fact(),
                 since: known.since,
                 id,
@@ -194,11 +192,13 @@ impl KnownHosts {
 /// The facts that the connection of a response showed.
 fn host_facts<'a>(url: &'a Url, hop: &'a Hop) -> impl Iterator<Item = HostFact<'a>> {
     let addresses = &hop.origin.addresses;
-    let dns = url.domain().filter(|_| !addresses.is_empty());
-    let dns = dns.map(|host| HostFact {
-        uri: dns_uri(host),
-        fact: Fact::Addresses(host, addresses),
-    });
+    let dns = url
+        .domain()
+        .filter(|_| !addresses.is_empty())
+        .map(|host| HostFact {
+            uri: dns_uri(host),
+            fact: Fact::Addresses(host, addresses),
+        });
     let chain = hop.origin.certificates.as_deref();
     let place = url.host_str().zip(url.port_or_known_default());
     let tls = chain.zip(place).map(|(chain, (host, port))| HostFact {
@@ -222,8 +222,12 @@ impl HostFact<'_> {
             Fact::Certificates(chain) => pem(chain).into_bytes(),
         };
         let (digest, _) = Digest::of(algorithm, block.as_slice())?;
-        let tls = hop.protocols.iter().filter(|it| it.starts_with("tls/"));
-        let tls: Vec<&str> = tls.copied().collect();
+        let tls: Vec<&str> = hop
+            .protocols
+            .iter()
+            .filter(|it| it.starts_with("tls/"))
+            .copied()
+            .collect();
         let exchange = Exchange {
             target_uri: &self.uri,
             date: &date,

@@ -220,9 +220,11 @@ impl<'a> WaczExport<'a> {
         match &self.selected {
             None => self.catalogue.lines()?.try_for_each(|line| place(line?)),
             Some(selected) => selected.keys().try_for_each(|key| {
-                let lines = self.catalogue.lines_at(key)?;
-                let mut lines = lines.into_iter().filter(|line| selected.has(line));
-                lines.try_for_each(&mut place)
+                self.catalogue
+                    .lines_at(key)?
+                    .into_iter()
+                    .filter(|line| selected.has(line))
+                    .try_for_each(&mut place)
             }),
         }
     }

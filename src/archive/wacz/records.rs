@@ -161,8 +161,8 @@ impl Scan {
         let is_wanted = wanted.is_none_or(|offsets| offsets.contains(&extent.offset));
         let is_segment = header.get("WARC-Segment-Number").is_some();
         let origin = id_in(&header, "WARC-Segment-Origin-ID");
-        let id = id_in(&header, "WARC-Record-ID");
-        let first_segment = id.filter(|_| is_segment && origin.is_none());
+        let first_segment =
+            id_in(&header, "WARC-Record-ID").filter(|_| is_segment && origin.is_none());
         let continues = |origin: &RecordId| self.segmented.contains(origin);
         let is_selected = is_wanted || origin.as_ref().is_some_and(continues);
         let is_kept = is_selected || header.record_type() == Some(RecordType::Warcinfo);

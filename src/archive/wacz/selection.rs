@@ -9,7 +9,7 @@ use urldb_warc::http::StoredRequest;
 use urldb_warc::{CdxjLine, Digest};
 
 use crate::archive::keys::{is_same_url, key_of};
-use crate::archive::{Capture, Catalogue};
+use crate::archive::{Catalogue, IndexedCapture};
 use crate::explain::explain;
 
 /// URLs whose captures are selected.
@@ -100,8 +100,11 @@ impl SelectedCaptures {
         warn: &mut dyn FnMut(String),
     ) {
         let is_original = |line: &&CdxjLine| line.mime != REVISIT_MIME;
-        let originals = lines.iter().filter(is_original);
-        let digests: HashSet<Digest> = originals.filter_map(|it| it.digest.parse().ok()).collect();
+        let digests: HashSet<Digest> = lines
+            .iter()
+            .filter(is_original)
+            .filter_map(|it| it.digest.parse().ok())
+            .collect();
         for line in lines {
             self.add(line);
             let needed = if is_original(&line) {
@@ -182,7 +185,7 @@ fn add_target(
     line: &CdxjLine,
     targets: &mut Vec<String>,
 ) -> anyhow::Result<()> {
-    let capture = Capture {
+    let capture = IndexedCapture {
         status: line.status,
         truncated: None,
         line: line.clone(),

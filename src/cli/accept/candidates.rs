@@ -35,22 +35,44 @@ pub(super) struct Candidate {
 pub(super) struct AcceptOptions<'a> {
     /// Without asking.
     pub(super) yes: bool,
+    /// Without writing.
+    pub(super) is_dry: bool,
     /// The written files become a commit.
     pub(super) is_committed: bool,
     /// Ends the reading of lists.
     pub(super) stop: &'a Stop,
 }
 
+/// The result of an acceptance.
+#[derive(Default)]
+pub(super) struct Accepted {
+    /// The written files.
+    pub(super) written: Vec<PathBuf>,
+    /// The URLs, each with the host of its domain file.
+    pub(super) urls: BTreeMap<String, String>,
+}
+
+impl Accepted {
+    /// The URLs, for the subject of a commit.
+    pub(super) fn changed(&self) -> ChangedUrls {
+        let mut changed = ChangedUrls::default();
+        for (url, host) in &self.urls {
+            changed.add(host, || url.clone());
+        }
+        changed
+    }
+}
+
 /// Shows the old and the new promise of each record and the edits of lists, and asks once; then writes all at once.
-/// Returns the written files.
 pub(super) fn accept(
     acceptable: Vec<(JobResult, RecordIdentity)>,
     how: AcceptOptions<'_>,
     context: &Context,
     counts: &mut AcceptCounts,
-    changed: &mut ChangedUrls,
-) -> anyhow::Result<Vec<PathBuf>> {
+) -> anyhow::Result<Accepted> {
     let mut chosen = vec![];
+    // Without an archive, no difference is shown.
+    let archive = context.catalogue().ok();
     for candidate in candidates(acceptable, how.stop, context)? {
         let Candidate { result, edits, .. } = &candidate;
         for reason in &edits.refused {
@@ -61,29 +83,34 @@ pub(super) fn accept(
             continue;
         }
         if !how.yes || !context.quiet {
-            show_both(result)?;
+            show_both(result, archive.as_ref())?;
             show_edits(edits)?;
         }
         chosen.push(candidate);
     }
+    let mut accepted = Accepted::default();
     if chosen.is_empty() || how.stop.is_set() {
-        return Ok(vec![]);
+        return Ok(accepted);
     }
     let number = chosen.len() as u64;
-    if !how.yes && !output::is_wanted(&format!("accept {}?", count(number, "URL")))? {
+    let question = format!("accept {}?", count(number, "URL"));
+    if !how.yes && !how.is_dry && !output::is_wanted(&question)? {
         counts.declined += number;
-        return Ok(vec![]);
+        return Ok(accepted);
     }
-    let written = write(&chosen, how, context)?;
     counts.accepted += number;
+    if how.is_dry {
+        return Ok(accepted);
+    }
+    accepted.written = write(&chosen, how, context)?;
     for Candidate { result, record, .. } in chosen {
         if !context.quiet {
-            let accepted = paint(GOOD, "accepted");
-            writeln!(output::stdout(), "{accepted} {}", sanitize(&result.name()))?;
+            let done = paint(GOOD, "accepted");
+            writeln!(output::stdout(), "{done} {}", sanitize(&result.name()))?;
         }
-        changed.add(&record.domain, || result.url);
+        accepted.urls.insert(result.url, record.domain);
     }
-    Ok(written)
+    Ok(accepted)
 }
 
 /// The answers with the records that they renew, and the edits of lists.
@@ -97,8 +124,10 @@ fn candidates(
         let domain = urldb_format::host_of(Path::new(&result.file));
         let path = context.domain_file(&domain);
         let file = DomainFile::read_for_edit(path, &*identity.path..=&*identity.path)?;
-        let before = file.get(identity).map(|entry| entry.record().clone());
-        let before = before.with_context(|| format!("{} has no record any more", result.url))?;
+        let before = file
+            .get(identity)
+            .map(|entry| entry.record().clone())
+            .with_context(|| format!("{} has no record any more", result.url))?;
         let mut after = before.clone();
         renew(&mut after, result);
         records.push(AcceptedRecord {
@@ -114,14 +143,17 @@ fn candidates(
     } else {
         edits_of(&context.config, &records, stop)?
     };
-    let all = acceptable.into_iter().zip(records).zip(edits);
-    let all = all.map(|(((result, identity), record), edits)| Candidate {
-        result,
-        identity,
-        record,
-        edits,
-    });
-    Ok(all.collect())
+    Ok(acceptable
+        .into_iter()
+        .zip(records)
+        .zip(edits)
+        .map(|(((result, identity), record), edits)| Candidate {
+            result,
+            identity,
+            record,
+            edits,
+        })
+        .collect())
 }
 
 /// Prints the lines of lists that change, and the number of other URLs that they promise.
@@ -151,8 +183,7 @@ fn write(
     context: &Context,
 ) -> anyhow::Result<Vec<PathBuf>> {
     let mut edit = Edit::begin(&context.database())?;
-    let values = chosen.iter().flat_map(|it| &it.edits.values);
-    let values: BTreeSet<&ValueEdit> = values.collect();
+    let values: BTreeSet<&ValueEdit> = chosen.iter().flat_map(|it| &it.edits.values).collect();
     let values: Vec<&ValueEdit> = values.into_iter().collect();
     if how.is_committed && !values.is_empty() {
         let lists = values.iter().map(|value| value.path.clone());
@@ -190,8 +221,10 @@ fn files_of<'a>(
 ) -> anyhow::Result<BTreeMap<&'a str, DomainFile>> {
     let mut paths: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for candidate in chosen {
-        let own = paths.entry(&candidate.record.domain).or_default();
-        own.insert(&candidate.identity.path);
+        paths
+            .entry(&candidate.record.domain)
+            .or_default()
+            .insert(&candidate.identity.path);
     }
     let mut files = BTreeMap::new();
     for (domain, paths) in paths {
@@ -201,8 +234,11 @@ fn files_of<'a>(
         }
     }
     // A list may spell the path of such a record in another way.
-    let sharing = chosen.iter().flat_map(|it| &it.edits.sharing);
-    let domains: BTreeSet<&str> = sharing.map(|it| &*it.domain).collect();
+    let domains: BTreeSet<&str> = chosen
+        .iter()
+        .flat_map(|it| &it.edits.sharing)
+        .map(|it| &*it.domain)
+        .collect();
     for domain in domains {
         let file = DomainFile::read(context.domain_file(domain))?.file;
         files.insert(domain, file);
@@ -214,8 +250,12 @@ fn files_of<'a>(
 fn take_over(record: &mut Record, from: &Record, keys: &BTreeSet<&'static str>) {
     let new = from.to_mapping();
     let mapping = record.to_mapping().into_iter().map(|(key, value)| {
-        let shared = keys.contains(&*key).then(|| new.get(&key)).flatten();
-        let value = shared.cloned().unwrap_or(value);
+        let value = keys
+            .contains(&*key)
+            .then(|| new.get(&key))
+            .flatten()
+            .cloned()
+            .unwrap_or(value);
         (key, value)
     });
     if let Some(changed) = Record::from_mapping(mapping.collect::<Mapping>()) {

@@ -24,18 +24,17 @@ impl AcceptCounts {
     }
 
     /// The numbers above zero: `accepted 2, refused 1, as promised 4`. The first is always there.
-    pub(super) fn line(&self) -> String {
-        let parts = [
-            (true, "accepted", self.accepted),
-            (self.refused > 0, "refused", self.refused),
-            (self.declined > 0, "declined", self.declined),
-            (self.kept > 0, "as promised", self.kept),
+    pub(super) fn line(&self, is_dry: bool) -> String {
+        let done = if is_dry { "would accept" } else { "accepted" };
+        let others = [
+            ("refused", self.refused),
+            ("declined", self.declined),
+            ("as promised", self.kept),
         ];
-        let parts: Vec<String> = parts
+        let others = others
             .iter()
-            .filter(|(is_shown, ..)| *is_shown)
-            .map(|(_, what, number)| format!("{what} {number}"))
-            .collect();
-        parts.join(", ")
+            .filter(|(_, number)| *number > 0)
+            .map(|(what, number)| format!(", {what} {number}"));
+        format!("{done} {}{}", self.accepted, others.collect::<String>())
     }
 }

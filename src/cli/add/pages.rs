@@ -41,8 +41,9 @@ pub(super) fn pages(
     let mut out = output::stdout();
     let (mut pages, mut known) = (vec![], HashSet::new());
     for url in urls {
-        let spelled = UrlParts::parse(url).map_err(|error| refusal(url, error))?;
-        let spelled = spelled.to_string();
+        let spelled = UrlParts::parse(url)
+            .map_err(|error| refusal(url, error))?
+            .to_string();
         let found = rules.resolve(url);
         let redirect = found.as_ref().ok().and_then(PromisedRedirect::of);
         let mut page = match found.and_then(|found| found.record) {

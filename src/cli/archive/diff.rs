@@ -96,8 +96,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     };
     for payload in payloads {
         let truncated = Some(&payload.capture).filter(|capture| capture.truncated.is_some());
-        let instead = payload.truncated_instead();
-        instead
+        payload
+            .truncated_instead()
             .into_iter()
             .chain(truncated)
             .for_each(warn_of_truncated);
@@ -273,8 +273,10 @@ fn write_files(out: &mut impl Write, old: &mut DiffSide, new: &mut DiffSide) -> 
 
 /// Number of lines of a difference that are new or gone, and shown.
 fn marked_lines(text: &TextDifference) -> u64 {
-    let marked = text.lines.iter().filter(|line| !line.starts_with(' '));
-    marked.count() as u64
+    text.lines
+        .iter()
+        .filter(|line| !line.starts_with(' '))
+        .count() as u64
 }
 
 /// A line of the archive, cut where it is long.

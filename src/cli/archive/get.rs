@@ -63,8 +63,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let is_open = args.at.is_none() && args.sha256.is_none() && !args.any && request.is_none();
     let record = request
         .is_none()
-        .then(|| promise_of(&args.url, &headers, context));
-    let record = record.flatten();
+        .then(|| promise_of(&args.url, &headers, context))
+        .flatten();
     let of_record = record.as_ref().and_then(|it| it.variant.clone());
     let variant = match of_record.as_deref() {
         Some(variant) if headers.is_empty() => VariantChoice::Like(Some(variant)),
@@ -106,13 +106,19 @@ struct RecordPromise {
 /// The promise of the only record of a URL that has these headers, or of the one that has no others. A file with
 /// mistakes promises nothing here: the archive must give its bytes all the same.
 fn promise_of(url: &str, headers: &[String], context: &Context) -> Option<RecordPromise> {
-    let host = url::Url::parse(url).ok()?.host_str()?.to_owned();
-    let database = context.config.open_database().ok()?;
-    let files = database.read_where(|name| name == host).flatten();
-    let file = files.into_iter().next()?.file;
+    let host = urldb_canon::identify(url).ok()?.host;
+    let file = context
+        .config
+        .open_database()
+        .ok()?
+        .read_where(|name| name == host)
+        .flatten()
+        .next()?
+        .file;
     let metadata = file.metadata();
-    let records = file.records().map(urldb_format::RecordEntry::record);
-    let records: Vec<&Record> = records
+    let records: Vec<&Record> = file
+        .records()
+        .map(urldb_format::RecordEntry::record)
         .filter(|record| {
             record.request_key().is_none()
                 && metadata.schemes_of(record).into_iter().any(|scheme| {
@@ -123,8 +129,7 @@ fn promise_of(url: &str, headers: &[String], context: &Context) -> Option<Record
         .collect();
     let known = records.iter().map(|record| metadata.variant_of(record));
     let variant = variant_with(&known.collect(), headers, url).ok()?;
-    let mut records = records.into_iter();
-    let digest = records.find_map(|record| {
+    let digest = records.into_iter().find_map(|record| {
         let is_it = metadata.variant_of(record) == variant;
         is_it.then(|| promised_sha256(record, &host, metadata, context))?
     });
@@ -150,8 +155,8 @@ fn promised_sha256(
             alias: None,
             scheme: metadata.scheme_of(record),
         };
-        let ledger = Ledger::load(&context.ledger(), [host]).ok()?;
-        ledger
+        Ledger::load(&context.ledger(), [host])
+            .ok()?
             .get(&key)?
             .content
             .as_ref()?
@@ -166,8 +171,10 @@ fn promised_payload<'a>(
     query: CaptureQuery<'_>,
     promise: &DigestPrefix,
 ) -> anyhow::Result<Option<Payload<'a>>> {
-    let captures = catalogue.find(query.url, query.request)?;
-    let has_bytes = captures.iter().any(|it| promise.begins(&it.line.digest));
+    let has_bytes = catalogue
+        .find(query.url, query.request)?
+        .iter()
+        .any(|it| promise.begins(&it.line.digest));
     let found = catalogue.find_payload(CaptureQuery {
         sha256: Some(promise),
         ..query

@@ -9,9 +9,10 @@ use urldb_warc::index::IndexRebuild;
 
 use super::{Context, ExitCode, archive_files};
 use crate::archive::{self, ArchiveFiles, Keys};
+use crate::cli::print::facts::print_facts;
 use crate::cli::print::output;
 use crate::cli::print::style::{ReportFormat, count, print_warning};
-use crate::cli::print::upload::{print_facts, upload_new_index_and_print};
+use crate::cli::print::upload::upload_new_index_and_print;
 
 /// Rebuild the index of the archive from its files
 #[derive(Debug, clap::Args)]
@@ -65,10 +66,12 @@ pub(super) fn rebuild_index(files: &ArchiveFiles) -> anyhow::Result<IndexRebuild
     let folder = files.folder();
     urldb_files::make_folder(folder)
         .with_context(|| format!("cannot make {}", folder.display()))?;
-    let names = files.with_records()?.into_iter();
-    let sources = names.map(|name| match files.whole(&name) {
-        Ok(whole) => Ok((name, whole)),
-        Err(error) => Err(io::Error::new(error.kind(), format!("{name}: {error}"))),
-    });
+    let sources = files
+        .with_records()?
+        .into_iter()
+        .map(|name| match files.whole(&name) {
+            Ok(whole) => Ok((name, whole)),
+            Err(error) => Err(io::Error::new(error.kind(), format!("{name}: {error}"))),
+        });
     urldb_warc::index::rebuild_index_from(folder, &Keys, sources).context("cannot make the index")
 }

@@ -12,7 +12,8 @@ use urldb_warc::CdxjLine;
 
 use super::origin::OriginLine;
 use super::{
-    AnsweredArgs, Capture, Catalogue, Context, ExitCode, catalogue, date, has_headers, time_map,
+    AnsweredArgs, Catalogue, Context, ExitCode, IndexedCapture, catalogue, date, has_headers,
+    time_map,
 };
 use crate::cli::print::output;
 use crate::cli::print::style::count;
@@ -198,15 +199,18 @@ fn replay_url<'a>(args: &Args, context: &'a Context) -> anyhow::Result<Option<&'
         !args.origin,
         "--format link has no place for --origin: use jsonl"
     );
-    let replay_url = context.config.archive.replay_url.as_deref();
-    let replay_url = replay_url.context(
+    let replay_url = context.config.archive.replay_url.as_deref().context(
         "--format link needs the address of the server that replays the archive: `replay-url` in [archive]",
     )?;
     Ok(Some(replay_url))
 }
 
 /// The captures of the variant that the options name; all captures without such an option.
-fn of_variant(args: &Args, url: &str, mut captures: Vec<Capture>) -> anyhow::Result<Vec<Capture>> {
+fn of_variant(
+    args: &Args,
+    url: &str,
+    mut captures: Vec<IndexedCapture>,
+) -> anyhow::Result<Vec<IndexedCapture>> {
     let headers = args.request.headers()?;
     captures.retain(|it| has_headers(it.line.vary.as_deref(), &headers));
     anyhow::ensure!(
@@ -220,14 +224,15 @@ fn of_variant(args: &Args, url: &str, mut captures: Vec<Capture>) -> anyhow::Res
 /// Lists captures, and with a catalogue, who answered.
 fn list_captures(
     out: &mut impl Write,
-    captures: &[Capture],
+    captures: &[IndexedCapture],
     origins: Option<&Catalogue>,
     format: Format,
 ) -> anyhow::Result<()> {
     let mut last = None;
     for capture in captures {
-        let origin = origins.map(|catalogue| catalogue.origin_of(capture));
-        let origin = origin.transpose()?;
+        let origin = origins
+            .map(|catalogue| catalogue.origin_of(capture))
+            .transpose()?;
         let capture_line = CaptureLine {
             origin: origin.as_ref().map(OriginLine::new),
             ..capture_line(capture)
@@ -269,7 +274,7 @@ fn list_captures(
     Ok(())
 }
 
-fn capture_line(capture: &Capture) -> CaptureLine<'_> {
+fn capture_line(capture: &IndexedCapture) -> CaptureLine<'_> {
     let line = &capture.line;
     let is_revisit = capture.is_revisit();
     CaptureLine {

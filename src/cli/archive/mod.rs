@@ -5,6 +5,7 @@ mod diff;
 mod export;
 mod get;
 mod index;
+mod line_printer;
 mod list;
 mod origin;
 mod prune;
@@ -18,7 +19,7 @@ use urldb_text::sanitize;
 
 use super::Context;
 use crate::archive::{
-    ArchiveFiles, Capture, CaptureQuery, Catalogue, DigestPrefix, PartialDate, Payload,
+    ArchiveFiles, CaptureQuery, Catalogue, DigestPrefix, IndexedCapture, PartialDate, Payload,
     VariantChoice, date, has_headers, is_same_url, variant_with,
 };
 use crate::cli::args::AnsweredArgs;
@@ -65,12 +66,12 @@ fn dispatch(command: &Command, context: &Context) -> anyhow::Result<ExitCode> {
 }
 
 /// Prints a warning about a capture whose body the archive has only the beginning of.
-fn warn_of_truncated(capture: &Capture) {
+fn warn_of_truncated(capture: &IndexedCapture) {
     print_warning(truncation(capture));
 }
 
 /// One sentence about a capture whose body the archive has only the beginning of.
-fn truncation(capture: &Capture) -> String {
+fn truncation(capture: &IndexedCapture) -> String {
     format!(
         "of the capture of {} the archive has only the beginning (truncated: {})",
         date::shown(&capture.line.timestamp),

@@ -47,14 +47,18 @@ fn parse_age(text: &str) -> Result<Span, String> {
         let at_least_a_day = |then: jiff::Zoned| now.checked_sub(day).is_ok_and(|day| then <= day);
         now.checked_sub(*span).is_ok_and(at_least_a_day)
     };
-    let span = text.parse::<Span>().ok().filter(is_age);
-    span.ok_or_else(|| format!("{text:?} is no age of at least a day, such as 90d, 18mo or 2y"))
+    text.parse::<Span>()
+        .ok()
+        .filter(is_age)
+        .ok_or_else(|| format!("{text:?} is no age of at least a day, such as 90d, 18mo or 2y"))
 }
 
 /// The time before which captures are old, as `YYYYMMDDhhmmss` in UTC.
 fn limit(now: Timestamp, age: Span) -> anyhow::Result<String> {
-    let limit = now.to_zoned(TimeZone::UTC).checked_sub(age);
-    let limit = limit.context("no capture can be that old")?;
+    let limit = now
+        .to_zoned(TimeZone::UTC)
+        .checked_sub(age)
+        .context("no capture can be that old")?;
     Ok(limit.strftime("%Y%m%d%H%M%S").to_string())
 }
 
@@ -70,12 +74,12 @@ fn needed(context: &Context) -> anyhow::Result<NeededCaptures> {
     }
     let ledger = Ledger::load(&context.ledger(), hosts.iter().map(String::as_str))?;
     for key in ledger.keys() {
-        let archived = ledger.get(key).and_then(|entry| entry.content.as_ref());
-        if let Some(capture) = archived.and_then(|content| content.capture.as_ref())
+        let archived = ledger.get(&key).and_then(|entry| entry.content);
+        if let Some(capture) = archived.and_then(|content| content.capture)
             && let Ok(date) = capture.date.parse::<WarcDate>()
         {
             let timestamp = date.to_timestamp14();
-            needed.captures.insert((capture.uri.clone(), timestamp));
+            needed.captures.insert((capture.uri, timestamp));
         }
     }
     let incidents = Incidents::all(&context.ledger())?;
@@ -83,8 +87,10 @@ fn needed(context: &Context) -> anyhow::Result<NeededCaptures> {
     if let Some(unreadable) = incidents.unreadable().first() {
         anyhow::bail!("nothing was removed: {unreadable}");
     }
-    let all = incidents.into_known().into_iter();
-    let events = all.flat_map(|file| file.log.events);
+    let events = incidents
+        .into_known()
+        .into_iter()
+        .flat_map(|file| file.log.events);
     for event in events {
         needed
             .urls
@@ -98,11 +104,13 @@ fn needed(context: &Context) -> anyhow::Result<NeededCaptures> {
 fn needed_contents(needed: &mut NeededCaptures, evidence: Vec<Evidence>) {
     for evidence in evidence {
         // Behind a redirect, they are captures of another URL.
-        let contents = [evidence.promised.sha256, evidence.observed.sha256];
-        let digests = contents.into_iter().flatten().filter_map(|digest| {
-            let bytes = HEXLOWER_PERMISSIVE.decode(digest.as_bytes()).ok()?;
-            <[u8; 32]>::try_from(bytes).ok()
-        });
+        let digests = [evidence.promised.sha256, evidence.observed.sha256]
+            .into_iter()
+            .flatten()
+            .filter_map(|digest| {
+                let bytes = HEXLOWER_PERMISSIVE.decode(digest.as_bytes()).ok()?;
+                <[u8; 32]>::try_from(bytes).ok()
+            });
         needed.digests.extend(digests);
         needed.urls.insert(evidence.url);
     }

@@ -1,7 +1,7 @@
 //! `urldb archive repair`.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
@@ -10,11 +10,12 @@ use urldb_text::sanitize;
 use urldb_warc::repair::{RepairReport, repair_telling};
 
 use super::index::rebuild_index;
+use super::line_printer::LinePrinter;
 use super::{Context, ExitCode, archive_files};
 use crate::ambient::Ambient;
-use crate::archive::{self, Keys, Settled, SettledFile, UploadOptions, describe_recovered};
+use crate::archive::{self, Keys, Settled, SettledFile, Survey, UploadOptions, describe_recovered};
 use crate::cli::print::output;
-use crate::cli::print::style::{BAD, GOOD, ListFormat, ReportFormat, count, paint, print_warning};
+use crate::cli::print::style::{BAD, GOOD, ListFormat, count, paint, print_warning};
 use crate::cli::print::upload::upload_with;
 use crate::config::Config;
 
@@ -43,13 +44,13 @@ pub(super) struct Args {
 
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-enum JsonLine<'a> {
+enum RepairLine<'a> {
     /// A file that a killed process left unfinished.
-    Recovered(RepairedFile<'a>),
-    Repaired(RepairedFile<'a>),
+    Recovered(RepairedFileLine<'a>),
+    Repaired(RepairedFileLine<'a>),
     /// A damaged file that stays as it is.
     Left {
-        file: String,
+        file: &'a str,
     },
     /// The first store has a manifest again.
     Restored {
@@ -68,7 +69,7 @@ enum JsonLine<'a> {
 }
 
 #[derive(Serialize)]
-struct RepairedFile<'a> {
+struct RepairedFileLine<'a> {
     /// The file with the good records; absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
@@ -81,46 +82,28 @@ struct RepairedFile<'a> {
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let _lock = context.lock_repository()?;
     let config = &context.config;
-    let mut out = output::stdout();
+    let mut lines = LinePrinter::new(output::stdout(), args.format);
     let mut is_index_new = false;
-    if let Some(line) = archive::restore_manifest(config)? {
-        print_note(&mut out, args, &line)?;
-        is_index_new = true;
-    }
-    archive::settle_lost(config, Ambient::SYSTEM, |settled| {
-        is_index_new = true;
-        Ok(print_settled(&mut out, settled, args)?)
-    })?;
-    for name in archive::remove_bad_copies(config)? {
-        print_warning(format!(
-            "{name}: the copy on this machine was damaged and is removed; a place has the file"
-        ));
-    }
-    if config.archive.stores.is_empty() {
-        drop_captures(&mut out, args, config)?;
+    match archive::look(config)? {
+        Some(mut survey) => is_index_new |= repair_places(&mut lines, &mut survey, config)?,
+        None => drop_captures(&mut lines, args, config)?,
     }
     let files = archive_files(context)?;
     // A repair that was killed has decided, and has not made the index of the places anew.
     is_index_new |= !config.archive.stores.is_empty() && !files.is_indexed().unwrap_or(false);
     // The files are told first: a kill afterwards leaves nothing to tell.
-    let mut told = Ok(());
-    let tell = |done: &RepairReport| told = write_files(&mut out, done, args, context);
+    let tell = |done: &RepairReport| print_files(&mut lines, done, context);
     let done = repair_telling(files.folder(), &Keys, tell).context("cannot repair the archive")?;
     if is_index_new {
         rebuild_index(&files)?;
     }
-    told?;
-    write_end(&mut out, &done, args, context)?;
-    out.flush()?;
-    let format = match args.format {
-        ListFormat::Human => ReportFormat::Human,
-        ListFormat::Jsonl => ReportFormat::Jsonl,
-    };
+    print_summary(&mut lines, &done, context.quiet);
+    lines.end()?;
     let options = UploadOptions {
         is_index_new,
         repairs: true,
     };
-    let stored = upload_with(options, context, format)?;
+    let stored = upload_with(options, context, args.format.into())?;
     let left = if done.left.is_empty() {
         ExitCode::Success
     } else {
@@ -129,9 +112,37 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     Ok(left.max(stored))
 }
 
+/// Decides about manifests and lost files, and removes damaged copies from this machine. Whether the index is to be
+/// made anew.
+fn repair_places(
+    lines: &mut LinePrinter<impl Write>,
+    survey: &mut Survey,
+    config: &Config,
+) -> anyhow::Result<bool> {
+    let mut is_index_new = false;
+    if let Some(message) = &archive::restore_manifest(config, survey)? {
+        lines.print(&RepairLine::Restored { message }, sanitize(message));
+        is_index_new = true;
+    }
+    archive::settle_lost(config, survey, Ambient::SYSTEM, |settled| {
+        is_index_new = true;
+        print_settled(lines, settled);
+    })?;
+    for name in archive::remove_bad_copies(config, survey)? {
+        print_warning(format!(
+            "{name}: the copy on this machine was damaged and is removed; a place has the file"
+        ));
+    }
+    Ok(is_index_new)
+}
+
 /// Drops captures of an archive without places from the ledger: those in files that are gone, and those that
 /// were never on this machine if the user says so.
-fn drop_captures(out: &mut impl Write, args: &Args, config: &Config) -> anyhow::Result<()> {
+fn drop_captures(
+    lines: &mut LinePrinter<impl Write>,
+    args: &Args,
+    config: &Config,
+) -> anyhow::Result<()> {
     let mut gone: BTreeSet<String> = archive::files_that_were_here(config)?.into_iter().collect();
     if args.recapture {
         gone.extend(archive::files_not_here(config)?);
@@ -146,14 +157,14 @@ fn drop_captures(out: &mut impl Write, args: &Args, config: &Config) -> anyhow::
             file,
             outcome: Settled::Lost,
         };
-        print_settled(out, &settled, args)?;
+        print_settled(lines, &settled);
     }
     Ok(())
 }
 
-fn print_settled(out: &mut impl Write, settled: &SettledFile, args: &Args) -> io::Result<()> {
+fn print_settled(lines: &mut LinePrinter<impl Write>, settled: &SettledFile) {
     let file = &settled.file;
-    let line = match &settled.outcome {
+    let message = &match &settled.outcome {
         Settled::Index => format!("{file} is lost: the index is made anew"),
         Settled::Recalled(names) => format!(
             "{file} is lost; the archive has again what it was made of: {}",
@@ -175,110 +186,55 @@ fn print_settled(out: &mut impl Write, settled: &SettledFile, args: &Args) -> io
             format!("{file} is lost: the next run captures again what the servers still have")
         }
     };
-    if args.format == ListFormat::Jsonl {
-        return output::write_json_line(
-            out,
-            &JsonLine::Settled {
-                file,
-                message: &line,
-            },
-        );
-    }
-    writeln!(out, "{}", sanitize(&line))
+    lines.print(&RepairLine::Settled { file, message }, sanitize(message));
 }
 
-fn print_note(out: &mut impl Write, args: &Args, line: &str) -> io::Result<()> {
-    match args.format {
-        ListFormat::Human => writeln!(out, "{}", sanitize(line)),
-        ListFormat::Jsonl => output::write_json_line(out, &JsonLine::Restored { message: line }),
-    }
-}
-
-/// Tells the files that were not as they should be.
-fn write_files(
-    out: &mut impl Write,
-    done: &RepairReport,
-    args: &Args,
-    context: &Context,
-) -> io::Result<()> {
-    match args.format {
-        ListFormat::Human => write_human(out, done, context)?,
-        ListFormat::Jsonl => write_json_lines(out, done, context)?,
-    }
-    out.flush()
-}
-
-/// Tells what all of it comes to.
-fn write_end(
-    out: &mut impl Write,
-    done: &RepairReport,
-    args: &Args,
-    context: &Context,
-) -> io::Result<()> {
-    if args.format == ListFormat::Jsonl {
-        let summary = JsonLine::Summary {
-            recovered: done.recovered.len(),
-            repaired: done.repaired.len(),
-            left: done.left.len(),
-        };
-        return output::write_json_line(out, &summary);
-    }
-    if done.repaired.is_empty() && done.left.is_empty() && !context.quiet {
-        let was_damaged = done.recovered.iter().any(|file| file.damaged.is_some());
-        let other = if was_damaged { "other " } else { "" };
-        writeln!(out, "no {other}damage was found; the index is new")?;
-    }
-    Ok(())
-}
-
-fn write_human(out: &mut impl Write, done: &RepairReport, context: &Context) -> io::Result<()> {
-    for recovered in &done.recovered {
-        writeln!(out, "{}", describe_recovered(recovered))?;
-    }
-    for file in &done.repaired {
-        let what = format!("repaired, {} kept", count(file.records, "record"));
-        writeln!(out, "{}: {}", context.shown(&file.file), paint(GOOD, what))?;
-        for fault in &file.faults {
-            writeln!(out, "  {}", sanitize(fault))?;
-        }
-        for damaged in &file.damaged {
-            writeln!(out, "  set aside in {}", context.shown(damaged))?;
-        }
-    }
-    for file in &done.left {
-        let what =
-            "damaged, and left as it is: urldb writes no zstd; the index has its good records";
-        writeln!(out, "{}: {}", context.shown(file), paint(BAD, what))?;
-    }
-    Ok(())
-}
-
-fn write_json_lines(
-    out: &mut impl Write,
-    done: &RepairReport,
-    context: &Context,
-) -> io::Result<()> {
+/// Prints the files that were damaged or unfinished.
+fn print_files(lines: &mut LinePrinter<impl Write>, done: &RepairReport, context: &Context) {
     let shown = |path: &PathBuf| context.shown(path);
     for recovered in &done.recovered {
-        let outcome = RepairedFile {
+        let line = RepairedFileLine {
             file: recovered.file.as_ref().map(shown),
             records: recovered.records,
             damaged: recovered.damaged.iter().map(shown).collect(),
             faults: recovered.fault.iter().map(String::as_str).collect(),
         };
-        output::write_json_line(out, &JsonLine::Recovered(outcome))?;
+        lines.print(&RepairLine::Recovered(line), describe_recovered(recovered));
     }
     for repaired in &done.repaired {
-        let outcome = RepairedFile {
-            file: Some(shown(&repaired.file)),
+        let file = shown(&repaired.file);
+        let kept = format!("repaired, {} kept", count(repaired.records, "record"));
+        let damaged: Vec<String> = repaired.damaged.iter().map(shown).collect();
+        let mut text = vec![format!("{file}: {}", paint(GOOD, kept))];
+        let faults = repaired.faults.iter();
+        text.extend(faults.map(|fault| format!("  {}", sanitize(fault))));
+        text.extend(damaged.iter().map(|file| format!("  set aside in {file}")));
+        let line = RepairedFileLine {
+            file: Some(file),
             records: repaired.records,
-            damaged: repaired.damaged.iter().map(shown).collect(),
+            damaged,
             faults: repaired.faults.iter().map(String::as_str).collect(),
         };
-        output::write_json_line(out, &JsonLine::Repaired(outcome))?;
+        lines.print(&RepairLine::Repaired(line), text.join("\n"));
     }
     for file in &done.left {
-        output::write_json_line(out, &JsonLine::Left { file: shown(file) })?;
+        let file = &shown(file);
+        let what =
+            "damaged, and left as it is: urldb writes no zstd; the index has its good records";
+        let text = format!("{file}: {}", paint(BAD, what));
+        lines.print(&RepairLine::Left { file }, text);
     }
-    Ok(())
+}
+
+fn print_summary(lines: &mut LinePrinter<impl Write>, done: &RepairReport, is_quiet: bool) {
+    let was_damaged = done.recovered.iter().any(|file| file.damaged.is_some());
+    let other = if was_damaged { "other " } else { "" };
+    let text = format!("no {other}damage was found; the index is new");
+    let summary = RepairLine::Summary {
+        recovered: done.recovered.len(),
+        repaired: done.repaired.len(),
+        left: done.left.len(),
+    };
+    let has_damage = !(done.repaired.is_empty() && done.left.is_empty());
+    lines.print_unless(is_quiet || has_damage, &summary, text);
 }

@@ -1,5 +1,6 @@
 //! The common part of `urldb archive compact` and `urldb archive prune`.
 
+use std::fmt::Display;
 use std::io::Write;
 
 use indicatif::BinaryBytes;
@@ -7,11 +8,12 @@ use serde::Serialize;
 use urldb_text::sanitize;
 use urldb_warc::join::JoinedFile;
 
+use super::line_printer::LinePrinter;
 use super::{Context, ExitCode, archive_files};
 use crate::ambient::Ambient;
 use crate::archive::{ArchiveFiles, Catalogue, RewritePlan, upload_before_rewrite};
 use crate::cli::print::output;
-use crate::cli::print::style::{GOOD, ListFormat, ReportFormat, count, paint, print_warning};
+use crate::cli::print::style::{GOOD, ListFormat, count, paint, print_warning};
 use crate::cli::print::upload::upload_new_index_and_print;
 
 /// Options of commands that rewrite the archive.
@@ -27,7 +29,7 @@ pub(super) struct RewriteArgs {
 
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-enum JsonLine<'a> {
+enum RewriteLine<'a> {
     /// Files that would become one file.
     Planned { files: &'a [String] },
     /// A new file in the place of others.
@@ -72,90 +74,88 @@ fn carry_out(
     args: &RewriteArgs,
     context: &Context,
 ) -> anyhow::Result<ExitCode> {
-    let mut stored = ExitCode::Success;
     let mut printer = RewritePrinter {
-        args,
+        lines: LinePrinter::new(output::stdout(), args.format),
         context,
-        unchanged: 0,
-        before: 0,
-        after: 0,
-        failure: Ok(()),
+        is_any_unchanged: false,
     };
     for note in notes {
         printer.unchanged(note);
     }
-    if args.dry_run {
-        printer.planned(plan);
+    let mut stored = ExitCode::Success;
+    let captures = count(plan.captures, "capture");
+    let new_files = count(plan.groups.len() as u64, "file");
+    let text = if args.dry_run {
+        for files in &plan.groups {
+            printer.planned(files);
+        }
+        let bytes = BinaryBytes(plan.bytes);
+        format!(
+            "would leave out {captures} of {bytes}, and make {new_files} of {}",
+            plan.files
+        )
     } else {
+        let (mut before, mut after) = (0, 0);
         let config = &context.config;
         plan.carry_out(files, config, Ambient::SYSTEM, &mut |done| match done {
-            Ok(joined) => printer.joined(&joined),
+            Ok(joined) => {
+                before += joined.bytes_before;
+                after += joined.bytes;
+                printer.joined(&joined);
+            }
             Err(problem) => printer.unchanged(&problem),
         })?;
-        let format = match args.format {
-            ListFormat::Human => ReportFormat::Human,
-            ListFormat::Jsonl => ReportFormat::Jsonl,
-        };
-        stored = upload_new_index_and_print(context, format)?;
-    }
-    Ok(printer.end(plan)?.max(stored))
+        stored = upload_new_index_and_print(context, args.format.into())?;
+        let (before, after) = (BinaryBytes(before), BinaryBytes(after));
+        format!(
+            "left out {captures}, made {new_files} of {}, {after} instead of {before}",
+            plan.files
+        )
+    };
+    printer.summary(plan, &text);
+    printer.lines.end()?;
+    Ok(if printer.is_any_unchanged {
+        ExitCode::Findings.max(stored)
+    } else {
+        stored
+    })
 }
 
-struct RewritePrinter<'a> {
-    args: &'a RewriteArgs,
+struct RewritePrinter<'a, W> {
+    lines: LinePrinter<W>,
     context: &'a Context,
-    /// Number of files that stay as they are because something is wrong with them.
-    unchanged: u64,
-    /// The lengths of the old and the new files, in bytes.
-    before: u64,
-    after: u64,
-    /// The first error of standard output; the work goes on.
-    failure: anyhow::Result<()>,
+    /// Whether a file stays as it is because something is wrong with it.
+    is_any_unchanged: bool,
 }
 
-impl RewritePrinter<'_> {
-    fn is_human(&self) -> bool {
-        self.args.format == ListFormat::Human
-    }
-
-    fn print(&mut self, line: &JsonLine<'_>, text: &str) {
-        if self.failure.is_err() {
-            return;
-        }
-        let mut out = output::stdout();
-        self.failure = match self.args.format {
-            ListFormat::Human if text.is_empty() || self.context.quiet => Ok(()),
-            ListFormat::Human => writeln!(out, "{text}").map_err(Into::into),
-            ListFormat::Jsonl => output::write_json_line(&mut out, line).map_err(Into::into),
-        };
+impl<W: Write> RewritePrinter<'_, W> {
+    fn print(&mut self, line: &RewriteLine<'_>, text: impl Display) {
+        self.lines.print_unless(self.context.quiet, line, text);
     }
 
     fn unchanged(&mut self, message: &str) {
-        self.unchanged += 1;
-        if self.is_human() {
+        self.is_any_unchanged = true;
+        if self.lines.is_human() {
             print_warning(message);
+        } else {
+            self.print(&RewriteLine::Unchanged { message }, "");
         }
-        self.print(&JsonLine::Unchanged { message }, "");
     }
 
-    fn planned(&mut self, plan: &RewritePlan) {
-        for files in &plan.groups {
-            let text = match &files[..] {
-                [file] => format!("would rewrite {}", sanitize(file)),
-                files => format!(
-                    "would join {} to {}, {}",
-                    sanitize(&files[0]),
-                    sanitize(&files[files.len() - 1]),
-                    count(files.len() as u64, "file")
-                ),
-            };
-            self.print(&JsonLine::Planned { files }, &text);
-        }
+    fn planned(&mut self, files: &[String]) {
+        let text = match files {
+            [file] => format!("would rewrite {}", sanitize(file)),
+            files => format!(
+                "would join {} to {}, {}",
+                sanitize(&files[0]),
+                sanitize(&files[files.len() - 1]),
+                count(files.len() as u64, "file")
+            ),
+        };
+        self.print(&RewriteLine::Planned { files }, text);
     }
 
     fn joined(&mut self, joined: &JoinedFile) {
-        self.before += joined.bytes_before;
-        self.after += joined.bytes;
         let file = self.context.shown(&joined.path);
         let text = format!(
             "{file}: {}, {} left out, {} instead of {}",
@@ -164,50 +164,26 @@ impl RewritePrinter<'_> {
             BinaryBytes(joined.bytes),
             BinaryBytes(joined.bytes_before),
         );
-        let line = JsonLine::Joined {
+        let line = RewriteLine::Joined {
             file: &file,
             records: joined.records,
             left_out: joined.left_out,
             bytes_before: joined.bytes_before,
             bytes: joined.bytes,
         };
-        self.print(&line, &text);
+        self.print(&line, text);
     }
 
-    fn end(mut self, plan: &RewritePlan) -> anyhow::Result<ExitCode> {
+    fn summary(&mut self, plan: &RewritePlan, text: &str) {
         let new_files = plan.groups.len() as u64;
-        let text = if plan.groups.is_empty() {
-            "nothing to leave out, and no files to join".to_owned()
-        } else if self.args.dry_run {
-            format!(
-                "would leave out {} of {}, and make {} of {}",
-                count(plan.captures, "capture"),
-                BinaryBytes(plan.bytes),
-                count(new_files, "file"),
-                plan.files,
-            )
-        } else {
-            format!(
-                "left out {}, made {} of {}, {} instead of {}",
-                count(plan.captures, "capture"),
-                count(new_files, "file"),
-                plan.files,
-                BinaryBytes(self.after),
-                BinaryBytes(self.before),
-            )
-        };
-        let summary = JsonLine::Summary {
+        let summary = RewriteLine::Summary {
             files: plan.files,
             new_files,
             captures: plan.captures,
             bytes: plan.bytes,
         };
-        self.print(&summary, &text);
-        self.failure?;
-        Ok(if self.unchanged == 0 {
-            ExitCode::Success
-        } else {
-            ExitCode::Findings
-        })
+        let is_idle = plan.groups.is_empty();
+        let idle = "nothing to leave out, and no files to join";
+        self.print(&summary, if is_idle { idle } else { text });
     }
 }

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimePrinter;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-use super::{Capture, date};
+use super::{IndexedCapture, date};
 
 /// Characters that no URI has, and that could end one between `<` and `>`.
 const NOT_IN_URIS: &AsciiSet = &CONTROLS
@@ -29,7 +29,7 @@ const NOT_IN_URIS: &AsciiSet = &CONTROLS
 pub(super) fn write(
     out: &mut impl Write,
     url: &str,
-    captures: &[Capture],
+    captures: &[IndexedCapture],
     replay_url: &str,
 ) -> anyhow::Result<()> {
     let mut mementos = BTreeMap::new();
@@ -72,6 +72,7 @@ fn as_uri(url: &str) -> String {
 /// `Fri, 20 Nov 2026 06:00:00 GMT`.
 fn http_date(timestamp: &str) -> Option<String> {
     let moment: Timestamp = date::shown(timestamp).parse().ok()?;
-    let printer = DateTimePrinter::new();
-    printer.timestamp_to_rfc9110_string(&moment).ok()
+    DateTimePrinter::new()
+        .timestamp_to_rfc9110_string(&moment)
+        .ok()
 }

@@ -10,6 +10,7 @@ use urldb_warc::FindingCode;
 use urldb_warc::finding::Severity;
 use urldb_warc::verify::{ArchiveFinding, Verifier, VerifySummary};
 
+use super::line_printer::LinePrinter;
 use super::{Context, ExitCode, archive_files};
 use crate::archive::{self, Keys};
 use crate::cli::print::output;
@@ -33,7 +34,7 @@ pub(super) struct Args {
 
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-enum JsonLine<'a> {
+enum VerifyLine<'a> {
     Finding {
         code: &'static str,
         severity: &'static str,
@@ -57,13 +58,10 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let files = archive_files(context)?;
     let names = files.with_records()?;
     let bar = ProgressLine::new(names.len() as u64, context.quiet);
-    let mut output = FindingPrinter {
-        context,
-        format: args.format,
-        file: PathBuf::new(),
-        failure: None,
-    };
-    let mut report = |finding| bar.suspend(|| output.add(&finding));
+    let mut lines = LinePrinter::new(output::stdout(), args.format);
+    let mut last = PathBuf::new();
+    let mut report =
+        |finding| bar.suspend(|| print_finding(&mut lines, &finding, &mut last, context));
     let mut verifier = Verifier::new(&files, &Keys, &mut report);
     for name in &names {
         match files.whole(name) {
@@ -93,7 +91,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     }
     let summary = verifier.finish();
     bar.finish();
-    output.end(&summary)?;
+    print_summary(&mut lines, summary, context.quiet);
+    lines.end()?;
     Ok(if summary.errors > 0 {
         ExitCode::Findings
     } else {
@@ -115,89 +114,68 @@ fn finding_of(error: &io::Error) -> Option<(FindingCode, String)> {
     Some((code, error.to_string()))
 }
 
-/// Prints findings as the verifier finds them.
-struct FindingPrinter<'a> {
-    context: &'a Context,
-    format: ListFormat,
-    /// The file of the last finding.
-    file: PathBuf,
-    failure: Option<io::Error>,
+/// Prints a finding. `last` is the file of the finding before.
+fn print_finding(
+    lines: &mut LinePrinter<impl Write>,
+    finding: &ArchiveFinding,
+    last: &mut PathBuf,
+    context: &Context,
+) {
+    let severity = finding.code.severity();
+    let style = match severity {
+        Severity::Error => BAD,
+        Severity::Warning => WARN,
+    };
+    let file = context.shown(&finding.file);
+    let heading = (finding.file != *last).then(|| format!("{file}\n"));
+    let at = finding.offset.map(|offset| format!("at byte {offset}, "));
+    let id = finding.record_id.as_deref();
+    let shown_id = id.filter(|_| context.verbose);
+    let text = format!(
+        "{}  {}{}: {}{}",
+        heading.unwrap_or_default(),
+        at.unwrap_or_default(),
+        paint(style, finding.code.name()),
+        sanitize(&finding.message),
+        shown_id.map_or(String::new(), |id| format!(
+            "\n    {}",
+            paint(DIM, sanitize(id))
+        )),
+    );
+    let line = VerifyLine::Finding {
+        code: finding.code.name(),
+        severity: severity.as_str(),
+        file: &file,
+        offset: finding.offset,
+        record_id: id,
+        message: &finding.message,
+    };
+    lines.print(&line, text);
+    last.clone_from(&finding.file);
 }
 
-impl FindingPrinter<'_> {
-    fn add(&mut self, finding: &ArchiveFinding) {
-        if self.failure.is_none() {
-            self.failure = self.write(finding).err();
-        }
-    }
-
-    fn write(&mut self, finding: &ArchiveFinding) -> io::Result<()> {
-        let mut out = output::stdout();
-        let severity = finding.code.severity();
-        let file = self.context.shown(&finding.file);
-        if self.format == ListFormat::Jsonl {
-            let line = JsonLine::Finding {
-                code: finding.code.name(),
-                severity: severity.as_str(),
-                file: &file,
-                offset: finding.offset,
-                record_id: finding.record_id.as_deref(),
-                message: &finding.message,
-            };
-            return output::write_json_line(&mut out, &line);
-        }
-        if finding.file != self.file {
-            writeln!(out, "{file}")?;
-            self.file.clone_from(&finding.file);
-        }
-        let style = match severity {
-            Severity::Error => BAD,
-            Severity::Warning => WARN,
-        };
-        let code = paint(style, finding.code.name());
-        let place = finding
-            .offset
-            .map_or(String::new(), |offset| format!("at byte {offset}, "));
-        writeln!(out, "  {place}{code}: {}", sanitize(&finding.message))?;
-        match &finding.record_id {
-            Some(id) if self.context.verbose => writeln!(out, "    {}", paint(DIM, sanitize(id))),
-            _ => Ok(()),
-        }
-    }
-
-    fn end(self, summary: &VerifySummary) -> io::Result<()> {
-        if let Some(failure) = self.failure {
-            return Err(failure);
-        }
-        let VerifySummary {
-            files,
-            records,
-            bytes,
-            errors,
-            warnings,
-        } = *summary;
-        let mut out = output::stdout();
-        if self.format == ListFormat::Jsonl {
-            let line = JsonLine::Summary {
-                files,
-                records,
-                bytes,
-                errors,
-                warnings,
-            };
-            return output::write_json_line(&mut out, &line);
-        }
-        if self.context.quiet {
-            return Ok(());
-        }
-        writeln!(
-            out,
-            "verified {} in {}, {}: {}, {}",
-            count(records, "record"),
-            count(files, "file"),
-            indicatif::BinaryBytes(bytes),
-            count(errors, "error"),
-            count(warnings, "warning"),
-        )
-    }
+fn print_summary(lines: &mut LinePrinter<impl Write>, summary: VerifySummary, is_quiet: bool) {
+    let VerifySummary {
+        files,
+        records,
+        bytes,
+        errors,
+        warnings,
+    } = summary;
+    let text = format!(
+        "verified {} in {}, {}: {}, {}",
+        count(records, "record"),
+        count(files, "file"),
+        indicatif::BinaryBytes(bytes),
+        count(errors, "error"),
+        count(warnings, "warning"),
+    );
+    let line = VerifyLine::Summary {
+        files,
+        records,
+        bytes,
+        errors,
+        warnings,
+    };
+    lines.print_unless(is_quiet, &line, text);
 }

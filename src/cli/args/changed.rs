@@ -69,8 +69,7 @@ pub(crate) struct ChangedFiles {
 impl ChangedFiles {
     fn since(revision: &str, context: &Context) -> anyhow::Result<Self> {
         let database = context.database();
-        let repository = Repository::of_project(&database)?;
-        let repository = repository.ok_or_else(|| {
+        let repository = Repository::of_project(&database)?.ok_or_else(|| {
             let folder = database.display();
             anyhow::anyhow!("--changed-since {revision}: {folder} is in no git repository")
         })?;
@@ -127,9 +126,9 @@ impl ChangedFiles {
 
     /// The findings of the present files that lie in changed documents of the files, or are new.
     pub(crate) fn findings(&self, own_keys: &[String]) -> ChangedFindings {
-        let files = self.files.iter();
         ChangedFindings(
-            files
+            self.files
+                .iter()
                 .map(|(path, before)| (path.clone(), FileBefore::new(path, before, own_keys)))
                 .collect(),
         )
@@ -215,14 +214,15 @@ struct FileBefore {
 impl FileBefore {
     /// Whether the line, from 1, belongs to a changed document.
     fn is_changed(&self, line: usize) -> bool {
-        let line = self.changed_lines.get(line.saturating_sub(1));
-        line.copied().unwrap_or(true)
+        self.changed_lines
+            .get(line.saturating_sub(1))
+            .copied()
+            .unwrap_or(true)
     }
 
     fn new(path: &Path, before: &[u8], own_keys: &[String]) -> Self {
         let parsed: ParsedFile = DomainFile::parse(path, before);
-        let findings = urldb_format::lint(&parsed, own_keys);
-        let findings = findings.into_iter();
+        let findings = urldb_format::lint(&parsed, own_keys).into_iter();
         let before = String::from_utf8_lossy(before);
         let mut known: HashMap<String, usize> = HashMap::new();
         for document in documents(&before) {

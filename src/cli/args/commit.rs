@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
+use urldb_format::DomainFile;
 use urldb_render::numbers::{NO_BREAK, count};
 use urldb_text::{sanitize, sanitize_lines};
 
 use crate::cli::Context;
 use crate::cli::print::{output, style};
+use crate::database::edit::Edit;
 use crate::exit::ExitCode;
 use crate::git::{NewCommit, Repository};
 
@@ -49,8 +51,7 @@ impl CommitArgs {
         if !self.commit {
             return Ok(None);
         }
-        let repository = Repository::of_project(folder)?;
-        let repository = repository.with_context(|| {
+        let repository = Repository::of_project(folder)?.with_context(|| {
             let folder = folder.display();
             format!("--commit: {folder} is in no git repository; `git init` makes one")
         })?;
@@ -60,6 +61,34 @@ impl CommitArgs {
             repository,
             message: self.message.clone(),
         }))
+    }
+}
+
+/// `--dry-run`, and the commit of what is written without it.
+#[derive(Debug, Args)]
+pub(crate) struct WriteArgs {
+    /// Show what would be written; write nothing
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    commit: CommitArgs,
+}
+
+impl WriteArgs {
+    /// [`CommitArgs::begin`] for the database; nothing in a dry run.
+    pub(crate) fn begin(&self, context: &Context) -> anyhow::Result<Option<PlannedCommit>> {
+        if self.dry_run {
+            return Ok(None);
+        }
+        self.commit.begin(&context.database())
+    }
+
+    /// The edit of the database; nothing in a dry run.
+    pub(crate) fn edit(&self, context: &Context) -> anyhow::Result<Option<Edit>> {
+        let is_real = !self.dry_run;
+        is_real
+            .then(|| Edit::begin(&context.database()))
+            .transpose()
     }
 }
 
@@ -75,7 +104,20 @@ impl PlannedCommit {
         self.message.clone().unwrap_or_else(subject)
     }
 
-    /// Commits the files that the command wrote, or found written.
+    /// The domain file at `path` as the last commit has it.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub(in crate::cli) fn in_head(&self, path: &Path) -> anyhow::Result<Option<DomainFile>> {
+        let name = self.repository.relative(path)?;
+        let blob = self.repository.blob_at("HEAD", &name)?;
+        let bytes = blob.map(|blob| self.repository.read_blob(&blob));
+        Ok(bytes
+            .transpose()?
+            .map(|bytes| DomainFile::parse(path, &bytes).file))
+    }
+
+    /// Commits those of the files that differ from the last commit.
     ///
     /// # Errors
     /// When git is in the middle of a merge or the like, or git or a hook refuses. The files stay written.
@@ -95,8 +137,7 @@ impl PlannedCommit {
             return Ok(());
         }
         let message = self.message(subject);
-        let committed = self.repository.commit_files(files, &message);
-        let committed = committed.context(
+        let committed = self.repository.commit_files(files, &message).context(
             "the files are written, but not committed; the same command commits them later",
         );
         report(committed?, &message, context);

@@ -3,14 +3,16 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
+use urldb_canon::host_of;
 use urldb_fetch::Mapping;
 use urldb_files::Root;
 use urldb_render::TerminalOptions;
 use urldb_text::{nearest, sanitize};
 
+use crate::archive::{ArchiveFiles, Catalogue};
 use crate::cli::print::style;
 use crate::config::{self, Author, Config, ConfigError};
 use crate::database::aliases::referred_hosts;
@@ -61,6 +63,11 @@ impl GlobalArgs {
     pub(crate) fn directory(&self) -> anyhow::Result<PathBuf> {
         match &self.directory {
             Some(directory) => {
+                ensure!(
+                    urldb_files::is_folder(directory),
+                    "-C {}: there is no such folder",
+                    directory.display()
+                );
                 std::path::absolute(directory).context("cannot use the directory of -C")
             }
             None => std::env::current_dir().context("the current directory cannot be used"),
@@ -145,6 +152,11 @@ impl Context {
         self.config.ledger_root()
     }
 
+    /// The archive, as far as it is on this machine.
+    pub(crate) fn catalogue(&self) -> anyhow::Result<Catalogue> {
+        Catalogue::open(ArchiveFiles::on_this_machine(&self.config)?)
+    }
+
     /// The incidents that are open or closed a short time before `now`; all of them without a time. Warns of each file
     /// that cannot be read.
     pub(crate) fn incidents(&self, now: Option<Timestamp>) -> anyhow::Result<Incidents> {
@@ -221,17 +233,21 @@ impl MapArgs {
     /// When a mapped host is neither in the database nor among the hosts `added` to it: a typo would
     /// send the requests to the server that the user means to spare.
     pub(crate) fn apply(&self, context: &mut Context, added: &[String]) -> anyhow::Result<()> {
-        let is_added = |host: &str| added.iter().any(|other| other == host);
-        let maps = self.maps.iter();
-        let unknown = maps.filter(|map| {
-            !is_added(&map.host) && !urldb_files::is_there(&context.domain_file(&map.host))
-        });
-        let unknown: Vec<&str> = unknown.map(|map| map.host.as_str()).collect();
+        let is_added = |host: &str| added.iter().any(|other| host_of(other) == host);
+        let unknown: Vec<&str> = self
+            .maps
+            .iter()
+            .filter(|map| {
+                !is_added(&map.host) && !urldb_files::is_there(&context.domain_file(&map.host))
+            })
+            .map(|map| map.host.as_str())
+            .collect();
         if !unknown.is_empty() {
             let mut known = referred_hosts(&context.config)?;
             known.extend(added.iter().cloned());
             for host in unknown {
-                anyhow::ensure!(known.contains(host), "{}", unused_map(host, &known));
+                let is_known = known.iter().any(|domain| host_of(domain) == host);
+                anyhow::ensure!(is_known, "{}", unused_map(host, &known));
             }
         }
         let map = &mut context.config.network.map;

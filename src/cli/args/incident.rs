@@ -18,10 +18,8 @@ pub(crate) fn open_incident<'a>(
         .filter(|file| file.log.state().is_open())
         .collect();
     let is_url = target.contains("://");
-    let affects = |file: &&&IncidentFile| {
-        let members = file.log.state().members;
-        members.keys().any(|key| key.url == target)
-    };
+    let affects =
+        |file: &&&IncidentFile| file.log.state().members.keys().any(|key| key.url == target);
     let found = if is_url {
         open.iter().find(affects)
     } else {
@@ -34,7 +32,7 @@ pub(crate) fn open_incident<'a>(
     anyhow::ensure!(!is_url, "no open incident affects {target}{advice}");
     let near = nearest(&target, open.iter().map(|file| file.log.id.as_str()));
     let near = near.map_or_else(
-        || "`urldb status` names those that are open".to_owned(),
+        || "`urldb log` has the ids of incidents".to_owned(),
         |near| format!("did you mean {near}?"),
     );
     anyhow::bail!("no incident {target} is open; {near}")

@@ -57,11 +57,13 @@ impl AnsweredArgs {
 
     /// The headers as a variant has them: `accept: text/csv`.
     pub(crate) fn headers(&self) -> anyhow::Result<Vec<String>> {
-        let headers = self.headers.iter().map(|header| {
-            let (name, value) = split_header(header)?;
-            Ok(format!("{}: {value}", name.to_ascii_lowercase()))
-        });
-        headers.collect()
+        self.headers
+            .iter()
+            .map(|header| {
+                let (name, value) = split_header(header)?;
+                Ok(format!("{}: {value}", name.to_ascii_lowercase()))
+            })
+            .collect()
     }
 
     /// The request as an archive knows it; `None` for a GET. Files are looked for in `folder`.
@@ -189,8 +191,9 @@ impl RequestBody {
 }
 
 fn split_header(header: &str) -> anyhow::Result<(&str, &str)> {
-    let split = header.split_once(':');
-    let split = split.map(|(name, value)| (name.trim(), value.trim()));
+    let split = header
+        .split_once(':')
+        .map(|(name, value)| (name.trim(), value.trim()));
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     split
         .filter(|(name, _)| !name.is_empty() && name.bytes().all(is_token))

@@ -50,8 +50,8 @@ impl Context {
                 return Ok(());
             }
         };
-        let committed = damaged.iter();
-        let committed: Vec<(&Path, String)> = committed
+        let committed: Vec<(&Path, String)> = damaged
+            .iter()
             .filter_map(|file| Some((file.path.as_path(), file.committed.clone()?)))
             .collect();
         repository.write_work_tree(&committed)?;
@@ -116,9 +116,9 @@ impl Context {
                 continue;
             };
             let is_whole = |whole: Vec<u8>| damage::check(name, &whole[..]).is_ok();
-            let can_be_mended = committed.is_none() || whole().is_some_and(is_whole);
+            let can_be_fixed = committed.is_none() || whole().is_some_and(is_whole);
             let path = path.to_owned();
-            damaged.extend(can_be_mended.then_some(RestorableFile {
+            damaged.extend(can_be_fixed.then_some(RestorableFile {
                 path,
                 why,
                 committed,

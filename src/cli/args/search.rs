@@ -4,12 +4,13 @@
 
 use std::str::FromStr;
 
+use clap::ValueEnum;
 use jiff::civil::DateTime;
 use urldb_format::{Record, Value};
 use urldb_interchange::ssd3::{number, parse_date};
 
 /// The search in a catalogue: conditions, order and groups.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, PartialEq, clap::Args)]
 #[command(next_help_heading = "Searching")]
 pub(crate) struct SearchArgs {
     /// Only records with all these words in name, description or category
@@ -24,16 +25,16 @@ pub(crate) struct SearchArgs {
     /// Only records with this rating: `3`, `3..`, `..2` or `2..4`
     #[arg(long, value_name = "RATING")]
     rating: Option<RatingRange>,
-    /// Sort by `name`, `date`, `rating` (best first) or `id`; records without it come last
+    /// Sort by this key, the best rating first; records without it come last
     #[arg(long, value_name = "KEY")]
     sort: Option<SortField>,
-    /// Group under headings by `category`, `language`, `type`, `rating`, `name` or `date`
+    /// Group under headings by this key
     #[arg(long, value_name = "KEY")]
     group: Option<GroupField>,
 }
 
 /// The least and the greatest rating.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct RatingRange {
     least: u8,
     most: u8,
@@ -61,7 +62,7 @@ impl FromStr for RatingRange {
 }
 
 /// A field to order records by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum SortField {
     Name,
     Date,
@@ -69,22 +70,8 @@ enum SortField {
     Id,
 }
 
-impl FromStr for SortField {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Ok(match text {
-            "name" => Self::Name,
-            "date" => Self::Date,
-            "rating" => Self::Rating,
-            "id" => Self::Id,
-            other => return Err(refusal(other, "ordered", "name, date, rating or id")),
-        })
-    }
-}
-
 /// A field to group records by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum GroupField {
     Category,
     Language,
@@ -92,41 +79,6 @@ enum GroupField {
     Rating,
     Name,
     Date,
-}
-
-impl FromStr for GroupField {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Ok(match text {
-            "category" => Self::Category,
-            "language" => Self::Language,
-            "type" => Self::Type,
-            "rating" => Self::Rating,
-            "name" => Self::Name,
-            "date" => Self::Date,
-            other => {
-                let allowed = "category, language, type, rating, name or date";
-                return Err(refusal(other, "grouped", allowed));
-            }
-        })
-    }
-}
-
-/// The reason why records cannot be ordered or grouped by a field.
-fn refusal(key: &str, how: &str, allowed: &str) -> String {
-    match key {
-        "uri" | "url" => format!("records must not be {how} by URI (SSD3 3.1); use {allowed}"),
-        "description" => {
-            format!("records must not be {how} by DESCRIPTION (SSD3 3.5); use {allowed}")
-        }
-        "category" | "language" | "type" => {
-            format!(
-                "records may be grouped or searched by {key}, but not {how} (SSD3 3.4, 3.7, 3.8); use {allowed}"
-            )
-        }
-        _ => format!("use {allowed}"),
-    }
 }
 
 /// The position of a record in the order: by group, by the field, then by name.
@@ -159,12 +111,7 @@ impl SearchArgs {
     /// Whether an option was given. Then the order is that of a catalogue, never that of
     /// the database, which is by path.
     pub(crate) fn is_asked_for(&self) -> bool {
-        self.search.is_some()
-            || self.language.is_some()
-            || self.media_type.is_some()
-            || self.rating.is_some()
-            || self.sort.is_some()
-            || self.group.is_some()
+        *self != Self::default()
     }
 
     /// Whether records are listed under headings.
@@ -251,8 +198,12 @@ fn category(record: &Record) -> Option<String> {
 
 /// The type of the catalogue, or the one that is promised, without parameters.
 fn media_type(record: &Record) -> Option<String> {
-    let text = catalogued(record, "type").or(record.content_type.as_deref())?;
-    let essence = text.split(';').next()?.trim().to_ascii_lowercase();
+    let essence = catalogued(record, "type")
+        .or(record.content_type.as_deref())?
+        .split(';')
+        .next()?
+        .trim()
+        .to_ascii_lowercase();
     essence.contains('/').then_some(essence)
 }
 
@@ -263,8 +214,11 @@ fn rating(record: &Record) -> Option<u8> {
 
 fn searched(record: &Record) -> String {
     let category = category(record);
-    let parts = [&record.name, &record.description, &category];
-    let parts: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
+    let parts: Vec<&str> = [&record.name, &record.description, &category]
+        .into_iter()
+        .flatten()
+        .map(String::as_str)
+        .collect();
     parts.join("\n").to_lowercase()
 }
 

@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 
 use clap::Args;
 use urldb_canon::rules::SiteRules;
-use urldb_canon::{Identity, RequestUrl, kind_of_held};
+use urldb_canon::{Identity, RequestUrl, authority, kind_of_held};
 use urldb_format::{Database, DomainFile, HELD_URIS};
 use urldb_render::numbers::counted;
 use urldb_text::nearest;
@@ -26,7 +26,7 @@ use crate::database::site_rules;
 pub(crate) struct SelectArgs {
     /// Only this domain, by the name of its file or by a cname
     #[arg(short, long = "domain", value_name = "DOMAIN")]
-    domains: Vec<String>,
+    pub(crate) domains: Vec<String>,
     /// Only records of this category
     #[arg(short, long = "category", value_name = "CATEGORY")]
     categories: Vec<String>,
@@ -66,17 +66,32 @@ impl SelectArgs {
             ..Selection::default()
         })
     }
+
+    /// The selection among these records, or of the hosts if no domain is selected; among all records that are on disk,
+    /// if there are none of both.
+    pub(crate) fn among(
+        &self,
+        records: Vec<NamedRecord>,
+        hosts: Vec<String>,
+        context: &Context,
+    ) -> anyhow::Result<Selection> {
+        let mut selection = self.resolve(context)?;
+        selection.records = records;
+        if selection.domains.is_empty() {
+            selection.domains = hosts;
+        }
+        if selection.domains.is_empty() && selection.records.is_empty() {
+            selection.domains = present_hosts(&context.config)?;
+        }
+        Ok(selection)
+    }
 }
 
 impl TargetArgs {
     /// The selection, if every URL in it is in the database, and runs ask for it.
     pub(crate) fn resolve(&self, context: &Context) -> anyhow::Result<Selection> {
-        let mut selection = self.select.resolve(context)?;
-        selection.records = find_records(context, &self.urls)?;
-        if selection.domains.is_empty() && selection.records.is_empty() {
-            selection.domains = present_hosts(&context.config)?;
-        }
-        Ok(selection)
+        let records = find_records(context, &self.urls)?;
+        self.select.among(records, vec![], context)
     }
 }
 
@@ -100,6 +115,8 @@ pub(crate) fn resolve_domains(config: &Config, domains: &[String]) -> anyhow::Re
     if domains.is_empty() {
         return Ok(vec![]);
     }
+    // A port may be written as in a URL.
+    let domains: Vec<String> = domains.iter().map(|it| it.replace(':', "+")).collect();
     let database = config.open_database()?;
     let has_file = |domain: &str| {
         database
@@ -107,7 +124,7 @@ pub(crate) fn resolve_domains(config: &Config, domains: &[String]) -> anyhow::Re
             .is_some_and(|path| urldb_files::is_file(&path))
     };
     if domains.iter().all(|domain| has_file(domain)) {
-        return Ok(domains.to_vec());
+        return Ok(domains);
     }
     let aliases = Aliases::load_readable(config)?;
     let resolve = |domain: &String| {
@@ -127,22 +144,34 @@ fn no_domain(
     aliases: &Aliases,
     domain: &str,
 ) -> anyhow::Error {
+    let name = authority(domain);
     let problem = if config.database.is_of_lists {
-        format!("no list has a URL of {domain}")
+        format!("no list has a URL of {name}")
     } else {
-        format!("there is no domain file for {domain}")
+        format!("there is no domain file for {name}")
     };
     let names = database
         .files()
         .iter()
-        .filter_map(|path| path.file_stem()?.to_str());
-    match nearest(domain, names.chain(aliases.cnames())) {
+        .map(|path| urldb_format::host_of(path));
+    match similar_host(&name, names.chain(aliases.cnames().map(str::to_owned))) {
         Some(near) => {
             anyhow::anyhow!("{problem}; did you mean {near}?")
         }
         None if config.database.is_of_lists => anyhow::anyhow!(problem),
         None => anyhow::anyhow!("{problem} in {}", database.directory().display()),
     }
+}
+
+/// The host that was typed without its port, or a similar name.
+pub(crate) fn similar_host(typed: &str, names: impl Iterator<Item = String>) -> Option<String> {
+    let names: Vec<String> = names.map(|name| authority(&name)).collect();
+    let with_port = |name: &&String| {
+        name.strip_prefix(typed)
+            .is_some_and(|it| it.starts_with(':'))
+    };
+    let near = || nearest(typed, &names);
+    names.iter().find(with_port).or_else(near).cloned()
 }
 
 /// The records that URLs name, or those of the pages that they are to the site rules.
@@ -157,8 +186,46 @@ pub(crate) fn find_records(context: &Context, urls: &[String]) -> anyhow::Result
     urls.iter().map(|url| lookup.find_asked(url)).collect()
 }
 
-/// The same records, or those of held URIs, and their domain file, read for edits of them: `None` if they are in
-/// several files.
+/// As [`find_records`]; of a URL without a record, the sentence that says so.
+///
+/// # Errors
+/// When no run asks for a URL although its record exists.
+pub(crate) fn find_known(
+    context: &Context,
+    urls: &[String],
+) -> anyhow::Result<Vec<Result<NamedRecord, String>>> {
+    let mut lookup = RecordLookup::new(context, urls)?;
+    let find = |url: &String| match lookup.find_if_asked(url)? {
+        Some(named) => Ok(Ok(named)),
+        None => Ok(Err(lookup.not_found(url)?)),
+    };
+    urls.iter().map(find).collect()
+}
+
+/// The records that URLs or held URIs would name, whether the database has them or not.
+pub(crate) fn named_records(
+    context: &Context,
+    urls: &[String],
+) -> anyhow::Result<Vec<NamedRecord>> {
+    let aliases = Aliases::load_readable(&context.config)?;
+    Ok(urls
+        .iter()
+        .map(|url| {
+            let (domain, path) = match urldb_canon::identify(url) {
+                Ok(Identity { host, path, .. }) => (aliases.primary_host(&host), path),
+                Err(_) => (HELD_URIS.to_owned(), url.clone()),
+            };
+            NamedRecord {
+                domain,
+                path,
+                alias: None,
+            }
+        })
+        .collect())
+}
+
+/// The records of [`find_records`], or those of held URIs, and their domain file, read for edits of them: `None` if
+/// they are in several files.
 ///
 /// # Errors
 /// As [`find_records`].
@@ -170,13 +237,16 @@ pub(crate) fn find_records_for_edit(
         return Ok((vec![], None));
     }
     let mut lookup = RecordLookup::new(context, urls)?;
+    lookup.hint = "";
     let file = lookup.read_for_edit()?;
     let find = |url: &String| match lookup.held(url)? {
         Some(named) => Ok(named),
         None => lookup.find_asked(url),
     };
-    let records = urls.iter().map(find);
-    let records = records.collect::<anyhow::Result<Vec<NamedRecord>>>()?;
+    let records = urls
+        .iter()
+        .map(find)
+        .collect::<anyhow::Result<Vec<NamedRecord>>>()?;
     // A path in the file need not be canonical, and so may be beyond the part that was read.
     let is_read = |named: &NamedRecord| {
         let domain = lookup.domains.get(&named.domain);
@@ -189,6 +259,8 @@ pub(crate) fn find_records_for_edit(
 /// Looks records up by URL; caches what it reads of each domain file.
 struct RecordLookup<'a> {
     context: &'a Context,
+    /// The end of the message about a URL without a record.
+    hint: &'static str,
     rules: SiteRules,
     aliases: Aliases,
     /// All URLs to look up, as typed and of their pages.
@@ -208,11 +280,14 @@ impl<'a> RecordLookup<'a> {
             .filter_map(|url| urldb_canon::identify(url).ok());
         let pages = urls.iter().filter_map(|url| page_of(&rules, url));
         let wanted: Vec<Identity> = typed.chain(pages).collect();
-        let paths = wanted.iter().map(|url| url.path.to_ascii_lowercase());
-        let mut paths: Vec<String> = paths.collect();
+        let mut paths: Vec<String> = wanted
+            .iter()
+            .map(|url| url.path.to_ascii_lowercase())
+            .collect();
         paths.sort_by(|one, other| by_length(one, other));
         Ok(Self {
             context,
+            hint: "; `urldb add` adds it",
             wanted,
             paths,
             rules,
@@ -223,8 +298,12 @@ impl<'a> RecordLookup<'a> {
 
     /// Reads the domain file of all URLs for edits of their records; `None` if there is not exactly one.
     fn read_for_edit(&mut self) -> anyhow::Result<Option<DomainFile>> {
-        let hosts = self.wanted.iter().map(|url| &url.host);
-        let mut hosts: Vec<String> = hosts.map(|it| self.aliases.primary_host(it)).collect();
+        let mut hosts: Vec<String> = self
+            .wanted
+            .iter()
+            .map(|url| &url.host)
+            .map(|it| self.aliases.primary_host(it))
+            .collect();
         hosts.dedup();
         let paths = || self.wanted.iter().map(|url| url.path.as_str());
         let (Some(first), Some(last), [host]) = (paths().min(), paths().max(), &*hosts) else {
@@ -241,13 +320,23 @@ impl<'a> RecordLookup<'a> {
 
     /// The record of a URL, which runs ask for.
     fn find_asked(&mut self, url: &str) -> anyhow::Result<NamedRecord> {
+        match self.find_if_asked(url)? {
+            Some(named) => Ok(named),
+            None => Err(anyhow::anyhow!(self.not_found(url)?)),
+        }
+    }
+
+    /// The record of a URL, which runs ask for; `None` if the URL has no record.
+    fn find_if_asked(&mut self, url: &str) -> anyhow::Result<Option<NamedRecord>> {
         anyhow::ensure!(
             self.held(url)?.is_none(),
-            "{url} is held, not checked: runs ask only for URLs of http and https without a port or an IPv6 address"
+            "{url} is held, not checked: runs ask only for URLs of http and https without an IPv6 address"
         );
-        let (identity, named) = self.find(url)?;
-        self.require_asked(&identity, &named)?;
-        Ok(named)
+        let found = self.find(url)?;
+        if let Some((identity, named)) = &found {
+            self.require_asked(identity, named)?;
+        }
+        Ok(found.map(|(_, named)| named))
     }
 
     /// The record of a URI, if the database holds it.
@@ -265,28 +354,28 @@ impl<'a> RecordLookup<'a> {
         }))
     }
 
-    /// The URL of the database that `typed` means, and its record.
-    fn find(&mut self, typed: &str) -> anyhow::Result<(Identity, NamedRecord)> {
+    /// The URL of the database that `typed` means, and its record; `None` if there is none.
+    fn find(&mut self, typed: &str) -> anyhow::Result<Option<(Identity, NamedRecord)>> {
         let identity = urldb_canon::identify(typed)?;
         if let Some(found) = self.record(&identity)? {
-            return Ok((identity, found));
+            return Ok(Some((identity, found)));
         }
         if let Some(page) = page_of(&self.rules, typed)
             && let Some(found) = self.record(&page)?
         {
-            return Ok((page, found));
+            return Ok(Some((page, found)));
         }
-        if let Some(found) = self.record_asked_as(typed, &identity)? {
-            return Ok((identity, found));
-        }
-        Err(self.not_found(typed, &identity)?)
+        let found = self.record_asked_as(typed, &identity)?;
+        Ok(found.map(|found| (identity, found)))
     }
 
     /// The record of a URL, if it has one.
     fn record(&mut self, url: &Identity) -> anyhow::Result<Option<NamedRecord>> {
         let host = self.aliases.primary_host(&url.host);
-        let found = self.domain(&host)?.find(&url.path);
-        let path = found.map(|(spelling, _)| spelling.to_owned());
+        let path = self
+            .domain(&host)?
+            .find(&url.path)
+            .map(|(spelling, _)| spelling.to_owned());
         Ok(path.map(|path| NamedRecord {
             alias: (host != url.host).then(|| url.host.clone()),
             domain: host,
@@ -310,35 +399,33 @@ impl<'a> RecordLookup<'a> {
         }))
     }
 
-    /// The error about a URL without a record.
-    fn not_found(&self, typed: &str, url: &Identity) -> anyhow::Result<anyhow::Error> {
+    /// The sentence about a URL without a record.
+    fn not_found(&self, typed: &str) -> anyhow::Result<String> {
+        let url = urldb_canon::identify(typed)?;
         let host = self.aliases.primary_host(&url.host);
         let all = DomainIndex::read(&self.context.domain_file(&host))?;
         let near = nearest(&url.path, all.paths());
-        let is_of_lists = self.context.config.database.is_of_lists;
-        let place = if is_of_lists {
-            "a list"
-        } else {
-            "the database"
-        };
-        Ok(
-            match near.and_then(|near| RequestUrl::new(url.scheme, &host, near)) {
-                Some(near) => anyhow::anyhow!("{typed} is not in {place}; did you mean {near}?"),
-                None if is_of_lists => anyhow::anyhow!("{typed} is not in {place}"),
-                None => anyhow::anyhow!("{typed} is not in {place}; `urldb add` adds it"),
-            },
-        )
+        let near = near.and_then(|near| RequestUrl::new(url.scheme, &host, near));
+        let help = near.map_or_else(
+            || self.hint.to_owned(),
+            |near| format!("; did you mean {near}?"),
+        );
+        Ok(format!("{typed} is not in the database{help}"))
     }
 
     /// An error for a URL that no run asks for, although its record exists.
     fn require_asked(&mut self, url: &Identity, named: &NamedRecord) -> anyhow::Result<()> {
         let scheme = &url.scheme;
-        let (host, path) = (&named.domain, &named.path);
-        let domain = self.domain(host)?;
+        let (host, path) = (authority(&named.domain), &named.path);
+        let domain = self.domain(&named.domain)?;
         let found = domain.find(path);
         if let Some((_, record)) = found.filter(|(_, record)| !record.schemes.contains(scheme)) {
-            let asked = record.schemes.iter().map(|it| it.as_str());
-            let asked = asked.collect::<Vec<_>>().join(" and ");
+            let asked = record
+                .schemes
+                .iter()
+                .map(|it| it.as_str())
+                .collect::<Vec<_>>()
+                .join(" and ");
             anyhow::ensure!(
                 domain.has_schemes(&record.schemes),
                 "{url} is never asked: its record has `schemes` of its own, and is asked over {asked} \
@@ -363,8 +450,9 @@ impl<'a> RecordLookup<'a> {
             Entry::Vacant(place) => {
                 let paths = &self.paths;
                 let wants = |path: &str| {
-                    let found = paths.binary_search_by(|known| by_length(known, path));
-                    found.is_ok()
+                    paths
+                        .binary_search_by(|known| by_length(known, path))
+                        .is_ok()
                 };
                 let file = self.context.domain_file(host);
                 place.insert(DomainIndex::read_where(&file, wants)?)
@@ -377,8 +465,10 @@ impl<'a> RecordLookup<'a> {
 /// may have millions of paths.
 fn by_length(known: &str, path: &str) -> Ordering {
     let lower = || path.bytes().map(|byte| byte.to_ascii_lowercase());
-    let lengths = known.len().cmp(&path.len());
-    lengths.then_with(|| known.bytes().cmp(lower()))
+    known
+        .len()
+        .cmp(&path.len())
+        .then_with(|| known.bytes().cmp(lower()))
 }
 
 /// The page that a URL is to the site rules.

@@ -25,8 +25,10 @@ const TYPES: [(&str, &str); 6] = [
 pub(super) fn serve(folder: &Path) -> io::Result<SocketAddr> {
     let mut files = BTreeMap::new();
     for name in names(folder)? {
-        let end = TYPES.iter().find(|(end, _)| name.ends_with(end));
-        let kind = end.map_or("text/plain; charset=utf-8", |(_, kind)| kind);
+        let kind = TYPES
+            .iter()
+            .find(|(end, _)| name.ends_with(end))
+            .map_or("text/plain; charset=utf-8", |(_, kind)| kind);
         files.insert(format!("/{name}"), (kind, fs::read(folder.join(&name))?));
     }
     // A request names a key of the map: nothing else of the machine can be asked for.

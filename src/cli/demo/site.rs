@@ -124,14 +124,15 @@ fn csv(magnitude: &str) -> Vec<u8> {
 
 /// An image of four pixels: a header and a data unit of 2880 bytes each, as FITS has them.
 fn fits() -> Vec<u8> {
-    let cards = [
+    let header = [
         "SIMPLE  =                    T",
         "BITPIX  =                    8",
         "NAXIS   =                    1",
         "NAXIS1  =                    4",
         "END",
-    ];
-    let header = cards.map(|card| format!("{card:80}")).concat();
+    ]
+    .map(|card| format!("{card:80}"))
+    .concat();
     let mut bytes = format!("{header:2880}").into_bytes();
     bytes.extend([31, 13, 5, 1]);
     bytes.resize(2 * 2880, 0);

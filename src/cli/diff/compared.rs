@@ -198,8 +198,9 @@ impl<'a> ComparedFile<'a> {
 
     /// The number of records that could not be compared.
     pub(super) fn unknown(&self) -> u64 {
-        let records = self.difference.records.iter();
-        records
+        self.difference
+            .records
+            .iter()
             .filter(|record| record.kind == DifferenceKind::Unknown)
             .count() as u64
     }

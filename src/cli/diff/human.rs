@@ -49,8 +49,10 @@ impl<W: Write> HumanWriter<W> {
             DifferenceKind::Changed => (paint(WARN, "changed"), true),
             DifferenceKind::Unknown => return Ok(()),
         };
-        let method = record.entry().and_then(method);
-        let method = method.map_or_else(String::new, |method| format!("{} ", sanitize(method)));
+        let method = record
+            .entry()
+            .and_then(method)
+            .map_or_else(String::new, |method| format!("{} ", sanitize(method)));
         let url = file.name(record);
         let promise = mark(record.changes_promise());
         writeln!(self.out, "  {word} {method}{}{promise}", sanitize(&url))?;

@@ -82,8 +82,8 @@ trait Writer {
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     if let (Some(first), Some(second)) = (&args.range, &args.second) {
         let range = format!("{first}..{second}");
-        let command = urldb_render::command_line(&["urldb", "diff", &range]);
-        let command = command.filter(|_| !first.contains("..") && !second.contains(".."));
+        let command = urldb_render::command_line(&["urldb", "diff", &range])
+            .filter(|_| !first.contains("..") && !second.contains(".."));
         anyhow::bail!(
             "two states are one argument: `{}`",
             command.as_deref().unwrap_or("urldb diff REV..REV")
@@ -94,8 +94,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         "--stat is for people: it has no other --format"
     );
     let database = context.database();
-    let repository = Repository::of_project(&database)?;
-    let repository = repository.ok_or_else(|| {
+    let repository = Repository::of_project(&database)?.ok_or_else(|| {
         let folder = context.shown(&database);
         anyhow::anyhow!("{folder} is in no git repository, so there is nothing to compare it with")
     })?;
@@ -124,12 +123,14 @@ fn compare(
 ) -> anyhow::Result<()> {
     let database = context.database();
     let folder = repository.relative(&database)?;
-    let files = repository.changed_files(comparison, &folder)?.into_iter();
-    let files = files.filter_map(|file| {
-        let path = database.join(domain_file_name(&file.path, &folder)?);
-        Some((file, path))
-    });
-    let files: Vec<(ChangedFile, PathBuf)> = files.collect();
+    let files: Vec<(ChangedFile, PathBuf)> = repository
+        .changed_files(comparison, &folder)?
+        .into_iter()
+        .filter_map(|file| {
+            let path = database.join(domain_file_name(&file.path, &folder)?);
+            Some((file, path))
+        })
+        .collect();
     let moves = Moves::find(repository, &files)?;
     let mut totals = Totals::default();
     for (index, (file, path)) in files.iter().enumerate() {

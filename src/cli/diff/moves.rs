@@ -27,8 +27,10 @@ impl Moves {
             Ok(versions.map_or_else(RecordSet::default, |it| it.records()))
         };
         let changed: Vec<&ChangedFile> = files.iter().map(|(file, _)| file).collect();
-        let moves = moves::among(&changed, records)?.into_iter();
-        let sources = moves.map(|(from, to)| (to, from)).collect();
+        let sources = moves::among(&changed, records)?
+            .into_iter()
+            .map(|(from, to)| (to, from))
+            .collect();
         Ok(Self { sources })
     }
 

@@ -30,8 +30,9 @@ pub(super) fn json(value: &Value) -> Json {
         Value::Text(text) | Value::Plain(text) | Value::Quoted(text) => text.as_str().into(),
         Value::List(items) => items.iter().map(json).collect(),
         Value::Map(mapping) => {
-            let pairs = mapping.sorted().into_iter();
-            let pairs: Map<String, Json> = pairs
+            let pairs: Map<String, Json> = mapping
+                .sorted()
+                .into_iter()
                 .map(|(key, value)| (key.to_owned(), json(value)))
                 .collect();
             pairs.into()

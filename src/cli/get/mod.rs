@@ -46,7 +46,7 @@ pub(super) struct Args {
     /// Ask all sources, also after the first one that has the bytes, and write no file
     #[arg(short = 'n', long)]
     dry_run: bool,
-    /// Look for the bytes of every URL that is believed to be broken
+    /// Look for the bytes of every URL that is confirmed to be broken
     #[arg(long, requires = "dry_run", conflicts_with = "contents")]
     broken: bool,
     /// A line for each answer, or one JSON object per line
@@ -73,9 +73,11 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         sought.into_iter().map(|it| (it.bytes, it.own)).unzip();
     let mut ledger = Ledger::new(&context.ledger());
     let copies = find_copies(&context.config, &mut ledger, contents);
-    let sources = copies.iter().zip(&own);
-    let sources = sources.map(|(copies, own)| sources_of(copies, own.as_ref(), &context.config));
-    let sources: Vec<Vec<Source>> = sources.collect::<anyhow::Result<_>>()?;
+    let sources: Vec<Vec<Source>> = copies
+        .iter()
+        .zip(&own)
+        .map(|(copies, own)| sources_of(copies, own.as_ref(), &context.config))
+        .collect::<anyhow::Result<_>>()?;
     let catalogue = OnceCell::new();
     let mut search = Search {
         asker: Asker::new(&context.config, sources.iter().flatten(), &stop)?,
@@ -184,9 +186,11 @@ impl Search<'_> {
         let mut exit = ExitCode::Success;
         for (number, (copies, own)) in self.copies.iter().zip(own).enumerate() {
             let digest = digest_of(copies);
-            let mut records = copies.records.iter();
-            let sought = records.find(|copy| Some(&copy.key) == own.as_ref());
-            let sought = sought.map(|copy| copy.url.as_str());
+            let sought = copies
+                .records
+                .iter()
+                .find(|copy| Some(&copy.key) == own.as_ref())
+                .map(|copy| copy.url.as_str());
             if format == ListFormat::Human {
                 let name = sought.map_or(String::new(), |url| format!("{}  ", sanitize(url)));
                 writeln!(out, "{name}{digest}")?;
@@ -213,6 +217,8 @@ impl Search<'_> {
 
 /// The strongest digest of a content.
 fn digest_of(copies: &Copies) -> String {
-    let digest = copies.content.strongest();
-    digest.map_or_else(String::new, Digest::to_string)
+    copies
+        .content
+        .strongest()
+        .map_or_else(String::new, Digest::to_string)
 }

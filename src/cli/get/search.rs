@@ -80,8 +80,8 @@ impl Search<'_> {
         let length = self.copies[number].content.length();
         let bar = ProgressLine::of_body(read, length, self.context.quiet);
         let is_place = |source: &&Source| matches!(source.kind, SourceKind::Place(_));
-        let sources = self.sources[number].iter();
-        let (places, promised): (Vec<&Source>, Vec<&Source>) = sources.partition(is_place);
+        let (places, promised): (Vec<&Source>, Vec<&Source>) =
+            self.sources[number].iter().partition(is_place);
         let promised = promised.into_iter().map(Some);
         let places = places.into_iter().map(Some);
         for source in promised.chain([None]).chain(places) {
@@ -137,13 +137,11 @@ impl Search<'_> {
             self.archived = match self.catalogue.get_or_init(open) {
                 Ok(Some(catalogue)) => archived(catalogue, self.copies),
                 Ok(None) => self.copies.iter().map(|_| Ok(None)).collect(),
-                Err(error) => {
-                    let errors = self
-                        .copies
-                        .iter()
-                        .map(|_| Err(anyhow::anyhow!("{error:#}")));
-                    errors.collect()
-                }
+                Err(error) => self
+                    .copies
+                    .iter()
+                    .map(|_| Err(anyhow::anyhow!("{error:#}")))
+                    .collect(),
             };
         }
         let content = &self.copies[number].content;
@@ -217,14 +215,16 @@ fn archived<'a>(
     catalogue: &'a Catalogue,
     sought: &[Copies],
 ) -> Vec<anyhow::Result<Option<Payload<'a>>>> {
-    let of_urls = sought.iter().map(|copies| {
-        let Some(sha256) = copies.content.sha256() else {
-            return Ok(None);
-        };
-        let urls = copies.records.iter().map(|copy| copy.url.to_string());
-        catalogue.content_of(&urls.collect::<Vec<_>>(), sha256)
-    });
-    let mut found: Vec<anyhow::Result<Option<Payload<'a>>>> = of_urls.collect();
+    let mut found: Vec<anyhow::Result<Option<Payload<'a>>>> = sought
+        .iter()
+        .map(|copies| {
+            let Some(sha256) = copies.content.sha256() else {
+                return Ok(None);
+            };
+            let urls = copies.records.iter().map(|copy| copy.url.to_string());
+            catalogue.content_of(&urls.collect::<Vec<_>>(), sha256)
+        })
+        .collect();
     // Others may be archived under URLs that no record has any more: one pass over the index finds all of them.
     let mut missing: Vec<(&mut anyhow::Result<Option<Payload<'a>>>, [u8; 32])> = found
         .iter_mut()

@@ -28,10 +28,10 @@ impl Sought {
             .split_once(':')
             .and_then(|(name, hex)| Some((Algorithm::from_name(name)?, hex)));
         if let Some((algorithm, hex)) = named {
-            let digest = Digest::from_hex(algorithm, hex.to_ascii_lowercase());
-            let digest = digest.with_context(|| {
-                format!("{hex} is no {} in hexadecimal digits", algorithm.name())
-            })?;
+            let digest =
+                Digest::from_hex(algorithm, hex.to_ascii_lowercase()).with_context(|| {
+                    format!("{hex} is no {} in hexadecimal digits", algorithm.name())
+                })?;
             return Ok(Self {
                 bytes: Content::with(digest),
                 own: None,
@@ -69,7 +69,7 @@ impl Sought {
     }
 }
 
-/// The bytes of the URLs that are believed to be broken.
+/// The bytes of the URLs that are confirmed to be broken.
 pub(super) fn broken(context: &Context) -> anyhow::Result<Vec<Sought>> {
     let mut ledger = Ledger::new(&context.ledger());
     // Bytes that several broken URLs promise are sought once.
@@ -87,7 +87,7 @@ pub(super) fn broken(context: &Context) -> anyhow::Result<Vec<Sought>> {
                 continue;
             };
             let key = key_of(&host, &metadata, record);
-            ledger.open_at(&key)?;
+            ledger.open(&host)?;
             let state = ledger.get(&key).map(|entry| entry.url_status.state);
             let mut is_new = || known.insert(bytes.strongest().cloned());
             if state.is_some_and(urldb_protocol::State::is_broken) && is_new() {

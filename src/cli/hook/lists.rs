@@ -24,12 +24,17 @@ pub(super) fn check(repository: &Repository, global: &GlobalArgs) -> anyhow::Res
     if config.sources.is_empty() || !touches_lists(repository, &context)? {
         return Ok(ExitCode::Success);
     }
-    let plan = follow_sources(config, FollowOptions::default(), None, &Stop::new());
-    let plan = plan.context("the commit is stopped: the lists cannot be compared")?;
+    let plan = follow_sources(config, FollowOptions::default(), None, &Stop::new())
+        .context("the commit is stopped: the lists cannot be compared")?;
     let differing = plan.files.iter().map(|file| file.not_synced(&config.root));
-    let mistakes = plan.mistakes.first.iter().cloned();
-    let errors = mistakes.filter(|finding| finding.severity == Severity::Error);
-    let findings: Vec<Finding> = errors.chain(differing).collect();
+    let findings: Vec<Finding> = plan
+        .mistakes
+        .first
+        .iter()
+        .filter(|finding| finding.severity == Severity::Error)
+        .cloned()
+        .chain(differing)
+        .collect();
     let mut out = output::stderr();
     for finding in &findings {
         write_finding(&mut out, &context, finding)?;

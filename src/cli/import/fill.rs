@@ -19,6 +19,7 @@ use crate::cli::print::output;
 use crate::cli::print::progress::ProgressLine;
 use crate::cli::print::style::{self, count};
 use crate::database::edit::Edit;
+use crate::database::lookup::url_text;
 use crate::exit::ExitCode;
 use crate::run::{self, PromisedKeys, ServedPromise};
 use crate::stop::{Stop, stop_on_signals};
@@ -47,13 +48,6 @@ pub(super) fn fill(
     lacking: &[Url],
     exit: ExitCode,
 ) -> anyhow::Result<FillResult> {
-    if lacking.is_empty() {
-        return Ok(FillResult {
-            exit,
-            promised: ChangedUrls::default(),
-            written: BTreeSet::new(),
-        });
-    }
     let stop = Stop::new();
     stop_on_signals(&stop)?;
     let mut batch = Batch::new(context);
@@ -90,25 +84,24 @@ fn fetch(
     stop: &Stop,
     batch: &mut Batch<'_>,
 ) -> anyhow::Result<u64> {
-    let get = Record::default();
     let keys = PromisedKeys {
         bytes: true,
         ..PromisedKeys::default()
     };
     let jobs = lacking
         .iter()
-        .filter_map(|url| run::unpromised_job(url, &get, keys, &context.config));
+        .filter_map(|url| run::unpromised_job(url, &Record::default(), keys, &context.config));
     let mut outcome = Ok(());
     let mut refused = 0;
     let bar = ProgressLine::new(lacking.len() as u64, context.quiet);
-    let fetched = run::fetch_served(&context.config, keys, stop, &bar, jobs, |job, served| {
+    let fetched = run::fetch_served(&context.config, keys, stop, &bar, jobs, |judged, served| {
         match served {
-            Ok(served) => batch.push(job, served),
+            Ok(served) => batch.push(judged.job, served),
             Err(_) if stop.is_set() => {}
             Err(problem) => {
                 refused += 1;
-                let problem = sanitize(&problem);
-                style::print_warning(format!("{} has no digest: {problem}", job.url));
+                let text = format!("{} has no digest: {problem}", judged.job.url);
+                style::print_warning(sanitize(&text));
             }
         }
         if outcome.is_ok() && batch.is_due() {
@@ -148,8 +141,10 @@ impl<'a> Batch<'a> {
     }
 
     fn push(&mut self, job: Job, served: ServedPromise) {
-        let promises = self.domains.entry(job.key.domain).or_default();
-        promises.insert(job.key.path, served);
+        self.domains
+            .entry(job.key.domain)
+            .or_default()
+            .insert(job.key.path, served);
         self.size += 1;
     }
 
@@ -175,8 +170,8 @@ impl<'a> Batch<'a> {
                 }
             }
             for record in &changed {
-                let scheme = file.metadata().scheme_of(record).as_str();
-                let url = || format!("{scheme}://{domain}{}", record.path);
+                let scheme = file.metadata().scheme_of(record);
+                let url = || url_text(scheme, &domain, &record.path);
                 self.promised.add(&domain, url);
             }
             if !changed.is_empty() {

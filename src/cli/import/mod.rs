@@ -5,7 +5,6 @@
 mod fill;
 mod report;
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
@@ -16,7 +15,7 @@ use urldb_interchange::table::Columns;
 
 use self::report::ImportReport;
 use super::Context;
-use crate::cli::args::{ChangedUrls, CommitArgs, MapArgs, UncommittedRecords, uncommitted_records};
+use crate::cli::args::{ChangedUrls, MapArgs, WriteArgs};
 use crate::config::{Format, parse_base, parse_column};
 use crate::database::aliases::Aliases;
 use crate::database::edit::Edit;
@@ -25,9 +24,7 @@ use crate::exit::ExitCode;
 use crate::stop::Stop;
 use crate::sync::formats::{self, ReadOptions};
 use crate::sync::spool::Spool;
-use crate::sync::{
-    Domain, MergePolicy, MergedDomain, OtherPage, Outcome, common_folder, domains, page_of,
-};
+use crate::sync::{Domain, MergePolicy, MergedDomain, OtherPage, common_folder, domains, page_of};
 
 /// Import lists of URLs into the database
 ///
@@ -49,9 +46,6 @@ pub(super) struct Args {
     /// Files; `-` is standard input. For `bagit`, the folder of the bag; for `links`, `htaccess` and `files`, also folders
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Show what would be added, merged and refused; write nothing
-    #[arg(short = 'n', long)]
-    dry_run: bool,
     /// Import the other URLs when some are refused
     #[arg(short, long)]
     keep_going: bool,
@@ -61,7 +55,9 @@ pub(super) struct Args {
     /// Put the records into a category
     #[arg(short, long = "category", value_name = "CATEGORY")]
     categories: Vec<String>,
-    /// The URL of the folder with the files of `sums`, `bazel-registry`, `debian-sources`, `datapackage`, `jsonld`, `bagit`, `htaccess` and `files`, or with the documents of `links`; the site of `redirects` and `obo-purl`; `http://` if names begin with a host
+    /// The URL of the folder with the files of `sums`, `bazel-registry`, `debian-sources`, `datapackage`, `jsonld`,
+    /// `bagit`, `htaccess` and `files`, or with the documents of `links`; the site of `redirects`; `http://` if names
+    /// begin with a host
     #[arg(long, value_name = "URL", value_parser = parse_base)]
     base: Option<String>,
     /// Name of the `table` column for a KEY: `url`, or the key of a record
@@ -74,43 +70,36 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     max_urls: u64,
     #[command(flatten)]
-    commit: CommitArgs,
+    write: WriteArgs,
     #[command(flatten)]
     map: MapArgs,
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode> {
-    let commit = if args.dry_run {
-        None
-    } else {
-        args.commit.begin(&context.database())?
-    };
+    let commit = args.write.begin(context)?;
     let mut spool = Spool::new()?;
     let mut report = ImportReport::new(context);
     read(args, context, &mut spool, &mut report).context("nothing was imported")?;
     args.map
         .apply(context, &spool.hosts())
         .context("nothing was imported")?;
-    let uncommitted = uncommitted_records(commit.as_ref(), context)?;
-    let (lacking, mut written) = write(args, context, &mut spool, &mut report, &uncommitted)?;
-    report.finish(args.dry_run, args.keep_going)?;
+    let (lacking, mut files) = write(args, context, &mut spool, &mut report)?;
+    report.finish(args.write.dry_run, args.keep_going)?;
     let mut exit = report.exit();
     let mut promised = ChangedUrls::default();
-    if args.is_static && !report.stops(args.keep_going) {
+    if !lacking.is_empty() && !report.stops(args.keep_going) {
         let filled = fill::fill(context, &lacking, exit)?;
-        written.extend(filled.written);
+        files.extend(filled.written);
         (exit, promised) = (filled.exit, filled.promised);
     }
     if let Some(commit) = commit {
-        let changed = report.changed();
-        let subject = || {
-            if changed.is_empty() {
-                format!("Promise what is served: {}", promised.phrase())
-            } else {
-                format!("Import {}", changed.phrase())
-            }
+        let (changed, known) = (&report.changed, &report.known);
+        let subject = || match (changed.is_empty(), promised.is_empty()) {
+            (true, true) => format!("Import {}", known.phrase()),
+            (true, false) => format!("Promise what is served: {}", promised.phrase()),
+            (false, _) => format!("Import {}", changed.phrase()),
         };
-        commit.finish(&written, subject, exit, context)?;
+        commit.finish(&files, subject, exit, context)?;
     }
     Ok(exit)
 }
@@ -123,12 +112,8 @@ fn read(
     report: &mut ImportReport,
 ) -> anyhow::Result<()> {
     let rules = site_rules::load(&context.config)?;
-    let names = args.columns.iter();
-    let with_header = Columns::named(
-        names
-            .map(|(key, name)| (name.clone(), key.clone()))
-            .collect(),
-    );
+    let names = args.columns.iter().cloned();
+    let with_header = Columns::named(names.map(|(key, name)| (name, key)).collect());
     let paths = args.files.iter().map(|file| context.directory.join(file));
     let options = ReadOptions {
         format: args.format,
@@ -164,17 +149,16 @@ fn read(
 }
 
 /// Writes the changed domain files, once all of them are on disk. Returns the URLs without promised
-/// bytes, and the written files.
+/// bytes, and the files of all URLs, some of which an earlier call may have written.
 fn write(
     args: &Args,
     context: &Context,
     spool: &mut Spool,
     report: &mut ImportReport,
-    uncommitted: &UncommittedRecords,
 ) -> anyhow::Result<(Vec<Url>, Vec<PathBuf>)> {
     let mut edit = Edit::begin(&context.database())?;
     let aliases = Aliases::load(&context.config)?;
-    let (mut lacking, mut left) = (vec![], BTreeSet::new());
+    let (mut lacking, mut files) = (vec![], vec![]);
     for (host, hosts) in domains(spool, &aliases) {
         let items = spool.take(&hosts)?;
         let policy = MergePolicy::Fill;
@@ -182,32 +166,25 @@ fn write(
             .and_then(|domain| domain.merge(items, policy))
             .context("nothing was imported")?;
         report.add_domain(&merged)?;
-        let known = merged.records();
-        for (record, _, url) in known.filter(|(_, what, _)| *what == Outcome::Unchanged) {
-            let identity = merged.metadata.exact_identity_of(record);
-            if let Some(earlier) = uncommitted.get(&(host.clone(), identity)) {
-                report.add_uncommitted(&host, url);
-                left.insert(earlier.file.clone());
-            }
-        }
+        files.push(context.domain_file(&host));
         if args.is_static {
             lacking.extend(lacking_bytes(&merged));
         }
-        if !args.dry_run && !report.stops(args.keep_going) {
+        if !args.write.dry_run && !report.stops(args.keep_going) {
             merged.prepare(&mut edit)?;
         }
     }
-    let mut written: Vec<PathBuf> = left.into_iter().collect();
-    if !report.stops(args.keep_going) {
-        written.extend(edit.commit()?);
+    if report.stops(args.keep_going) {
+        return Ok((lacking, vec![]));
     }
-    Ok((lacking, written))
+    edit.commit()?;
+    Ok((lacking, files))
 }
 
 /// The URLs without promised bytes.
 fn lacking_bytes(merged: &MergedDomain) -> impl Iterator<Item = Url> {
-    let records = merged.records();
-    let plain =
-        records.filter(|(record, ..)| !record.is_static() && record.request_key().is_none());
-    plain.filter_map(|(.., url)| identify(&url).ok())
+    merged
+        .records()
+        .filter(|(record, ..)| !record.is_static() && record.request_key().is_none())
+        .filter_map(|(.., url)| identify(&url).ok())
 }

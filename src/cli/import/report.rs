@@ -22,13 +22,14 @@ pub(super) struct ImportReport {
     verbose: bool,
     added: u64,
     merged: u64,
-    known: u64,
     left_out: u64,
     refused: u64,
     /// A line for each file.
     lines: String,
-    /// The URLs for the subject of the commit.
-    changed: ChangedUrls,
+    /// The added and merged URLs, for the subject of the commit.
+    pub(super) changed: ChangedUrls,
+    /// The URLs that were in the database before.
+    pub(super) known: ChangedUrls,
 }
 
 impl ImportReport {
@@ -38,11 +39,11 @@ impl ImportReport {
             verbose: context.verbose,
             added: 0,
             merged: 0,
-            known: 0,
             left_out: 0,
             refused: 0,
             lines: String::new(),
             changed: ChangedUrls::default(),
+            known: ChangedUrls::default(),
         }
     }
 
@@ -84,30 +85,20 @@ impl ImportReport {
                 };
                 writeln!(self.lines, "{word} {}", sanitize(&url))?;
             }
-            if outcome != Outcome::Unchanged {
-                self.changed.add(&merged.host, || url);
+            match outcome {
+                Outcome::Unchanged => self.known.add(&merged.host, || url),
+                _ => self.changed.add(&merged.host, || url),
             }
         }
         let [added, others] = [Outcome::Added, Outcome::Updated].map(|it| changes.count(it));
         let known = changes.unchanged;
         self.added += added;
         self.merged += others;
-        self.known += known;
         if added + others > 0 {
             let all = [(added, "added"), (others, "merged"), (known, "known")];
             writeln!(self.lines, "{}: {}", merged.name, style::sum(&all))?;
         }
         Ok(())
-    }
-
-    /// Counts a URL that an earlier import wrote, and that is not committed yet.
-    pub(super) fn add_uncommitted(&mut self, host: &str, url: String) {
-        self.changed.add(host, || url);
-    }
-
-    /// The added and merged URLs, and those of [`Self::add_uncommitted`].
-    pub(super) fn changed(&self) -> &ChangedUrls {
-        &self.changed
     }
 
     /// Whether nothing may be written.
@@ -131,7 +122,7 @@ impl ImportReport {
         let all = [
             (self.added, "added"),
             (self.merged, "merged"),
-            (self.known, "known"),
+            (self.known.len(), "known"),
             (self.left_out, "left out"),
             (self.refused, "refused"),
         ];
@@ -145,8 +136,8 @@ impl ImportReport {
     }
 
     pub(super) fn exit(&self) -> ExitCode {
-        let taken = self.added + self.merged + self.known;
-        if self.refused > 0 || (self.left_out > 0 && taken == 0) {
+        let is_all_left_out = self.changed.is_empty() && self.known.is_empty();
+        if self.refused > 0 || (self.left_out > 0 && is_all_left_out) {
             ExitCode::Findings
         } else {
             ExitCode::Success

@@ -7,7 +7,7 @@ use anyhow::ensure;
 
 use super::project::ProjectFacts;
 use super::services::{
-    FIRST, IS_RELEASED, NewFile, Service, VERSION, common, places, untold, yaml,
+    FIRST, IS_RELEASED, NewFile, Service, VERSION, common, places, silent, yaml,
 };
 use super::template::TemplateValues;
 use crate::config::NotifierKind;
@@ -28,7 +28,7 @@ pub(super) fn action(text: &str) -> Result<String, String> {
     let is_action = text.split_once('@').is_some_and(|(repository, version)| {
         repository.contains('/') && is_path(repository) && is_path(version)
     });
-    if is_action {
+    if is_action && !text.ends_with("@COMMIT") {
         Ok(text.to_owned())
     } else {
         Err("write it as OWNER/REPO@REF, where REF is a commit, a tag or a branch".to_owned())
@@ -56,8 +56,8 @@ pub(super) fn workflows(project: &ProjectFacts<'_>, action: &str) -> anyhow::Res
     let names = project.secrets()?;
     let (tokens, secrets): (Vec<&String>, Vec<&String>) =
         names.iter().partition(|name| *name == TOKEN);
-    let tokens = tokens.iter();
     let mut env: Vec<String> = tokens
+        .iter()
         .map(|name| format!("{name}: ${{{{ github.token }}}}"))
         .collect();
     let of_secret = |name: &&String| format!("{name}: ${{{{ secrets.{name} }}}}");
@@ -98,7 +98,7 @@ pub(super) fn workflows(project: &ProjectFacts<'_>, action: &str) -> anyhow::Res
                 settings(project, &secrets)?
             ),
         ],
-        notes: untold(project, again, "GitHub").into_iter().collect(),
+        notes: silent(project, again, "GitHub").into_iter().collect(),
     })
 }
 
@@ -109,13 +109,17 @@ fn rights(values: TemplateValues, project: &ProjectFacts<'_>) -> anyhow::Result<
     } else {
         "the branch urldb-status"
     };
-    let mut kinds = project.config.notifiers.values().map(|notify| &notify.kind);
-    let opens_issues = kinds.any(|kind| match kind {
-        NotifierKind::Issues(issues) => {
-            issues.service == urldb_issues::Service::GitHub && issues.token_env == TOKEN
-        }
-        _ => false,
-    });
+    let opens_issues = project
+        .config
+        .notifiers
+        .values()
+        .map(|notify| &notify.kind)
+        .any(|kind| match kind {
+            NotifierKind::Issues(issues) => {
+                issues.service == urldb_issues::Service::GitHub && issues.token_env == TOKEN
+            }
+            _ => false,
+        });
     Ok(values
         .with("branch", branch)
         .with("opens_issues", opens_issues)

@@ -65,8 +65,9 @@ impl Args {
     /// The action for the workflows of GitHub, if they are wanted.
     fn action(&self) -> anyhow::Result<Option<String>> {
         let named = self.action.clone().map(Ok);
-        let wanted = self.github.then(|| named.unwrap_or_else(github::released));
-        wanted.transpose()
+        self.github
+            .then(|| named.unwrap_or_else(github::released))
+            .transpose()
     }
 
     /// The services that the options ask for.
@@ -75,8 +76,10 @@ impl Args {
         project: &ProjectFacts<'_>,
         action: Option<&str>,
     ) -> anyhow::Result<Vec<Service>> {
-        let github = action.map(|action| github::workflows(project, action));
-        let mut wanted: Vec<Service> = github.into_iter().collect::<anyhow::Result<_>>()?;
+        let mut wanted: Vec<Service> = action
+            .map(|action| github::workflows(project, action))
+            .into_iter()
+            .collect::<anyhow::Result<_>>()?;
         let others: [(bool, MakeService); 4] = [
             (self.gitlab, services::gitlab),
             (self.cron, services::cron),
@@ -108,8 +111,8 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> 
     let action = args.action()?;
     let mut out = output::stdout_unless(global.is_quiet());
     write_config(&mut out, &root)?;
-    let repository = Repository::of_project(&root)?;
-    let repository = repository.filter(|repository| repository.work_tree().is_ok());
+    let repository =
+        Repository::of_project(&root)?.filter(|repository| repository.work_tree().is_ok());
     let config = add_notifiers(&mut out, args, &root.join(FILE_NAME), repository.as_ref())?;
     let database = root.join(&config.database.path);
     if !urldb_files::is_folder(&database) {
@@ -197,7 +200,7 @@ fn write_service_file(
     let differs = if is_current {
         ""
     } else {
-        "; init would write another text now"
+        "; without the file, init would write another text now"
     };
     writeln!(
         out,
@@ -239,8 +242,9 @@ fn write_new(path: &Path, text: &str) -> anyhow::Result<bool> {
 /// The lines of `.gitattributes`. The history of a ledger only grows, at its end: a merge takes the lines of
 /// both sides.
 fn attributes(config: &Config) -> Vec<String> {
-    let history = attribute_line(&config.ledger.path, "history/*.jsonl", "merge=union");
-    history.into_iter().collect()
+    attribute_line(&config.ledger.path, "history/*.jsonl", "merge=union")
+        .into_iter()
+        .collect()
 }
 
 /// The lines of `.gitignore`: archive, site, written mails and a ledger on a branch, unless they are committed

@@ -27,8 +27,11 @@ pub(super) fn missing(args: &Args, project: &ProjectFacts<'_>) -> anyhow::Result
             .fill(PAGE)?;
     }
     let url = project.url.as_deref().unwrap_or_default();
-    let on_github = args.github.then(|| on_github(url)).flatten();
-    let issues = on_github.or_else(|| args.gitlab.then(|| on_gitlab(url)).flatten());
+    let issues = args
+        .github
+        .then(|| on_github(url))
+        .flatten()
+        .or_else(|| args.gitlab.then(|| on_gitlab(url)).flatten());
     if let Some(issues) = issues {
         lines += &issues
             .with("name", free_name(config, "issues"))

@@ -52,8 +52,8 @@ impl<'a> ProjectFacts<'a> {
 
     /// The root of the project, absolute.
     pub(super) fn root(&self) -> anyhow::Result<String> {
-        let root = urldb_files::real_path(&self.config.root);
-        let root = root.with_context(|| format!("cannot find {}", self.config.root.display()))?;
+        let root = urldb_files::real_path(&self.config.root)
+            .with_context(|| format!("cannot find {}", self.config.root.display()))?;
         text_of(&root)
     }
 
@@ -126,12 +126,14 @@ impl<'a> ProjectFacts<'a> {
 
     /// The folder of the status site, if there is one.
     pub(super) fn site(&self) -> anyhow::Result<Option<String>> {
-        let kinds = self.config.notifiers.values().map(|notify| &notify.kind);
-        let mut sites = kinds.filter_map(|kind| match kind {
-            NotifierKind::Html(html) => Some(text_of(&html.path)),
-            _ => None,
-        });
-        sites.next().transpose()
+        self.config
+            .notifiers
+            .values()
+            .find_map(|notify| match &notify.kind {
+                NotifierKind::Html(html) => Some(text_of(&html.path)),
+                _ => None,
+            })
+            .transpose()
     }
 
     pub(super) fn archive(&self) -> anyhow::Result<String> {
@@ -175,8 +177,10 @@ impl<'a> ProjectFacts<'a> {
 
     /// A unit of systemd of a kind, such as `timer`.
     pub(super) fn unit_file(&self, kind: &str) -> PathBuf {
-        let folder = self.config.root.join("systemd");
-        folder.join(format!("{}.{kind}", self.unit()))
+        self.config
+            .root
+            .join("systemd")
+            .join(format!("{}.{kind}", self.unit()))
     }
 
     /// Whether `urldb run` can commit the ledger: there is a repository, and git does not ignore the ledger, as in a project
@@ -200,8 +204,8 @@ pub(super) fn program() -> anyhow::Result<String> {
 fn text_of(path: &Path) -> anyhow::Result<String> {
     let text = path
         .to_str()
-        .filter(|text| !text.contains(char::is_control));
-    let text = text.with_context(|| format!("no settings file can name {}", path.display()))?;
+        .filter(|text| !text.contains(char::is_control))
+        .with_context(|| format!("no settings file can name {}", path.display()))?;
     Ok(text.to_owned())
 }
 

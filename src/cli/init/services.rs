@@ -72,7 +72,7 @@ pub(super) const FIRST: &str =
 
 /// A note for a project whose notifiers reach nobody, although `init` added what it could. `again` is the command for the
 /// time when `init` can add more.
-pub(super) fn untold(project: &ProjectFacts<'_>, again: String, server: &str) -> Option<SetupNote> {
+pub(super) fn silent(project: &ProjectFacts<'_>, again: String, server: &str) -> Option<SetupNote> {
     if project.config.tells_people() {
         return None;
     }
@@ -121,7 +121,7 @@ pub(super) fn gitlab(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
             command: "urldb init --cron".to_owned(),
         });
     }
-    notes.extend(untold(project, "urldb init --gitlab".to_owned(), "GitLab"));
+    notes.extend(silent(project, "urldb init --gitlab".to_owned(), "GitLab"));
     let values = common(project)
         .with("variables", variables)
         .with("archive", quoted(in_folder(project.archive()?)))
@@ -213,10 +213,12 @@ fn unit_command(project: &ProjectFacts<'_>, secrets: &[String]) -> anyhow::Resul
         return Ok(format!("{program} --quiet run{commits}"));
     }
     // A credential is a file that only this service can read; urldb reads its environment.
-    let exports = secrets.iter().map(|name| {
-        format!("{name}=\"$$(cat \"$$CREDENTIALS_DIRECTORY/{name}\")\" && export {name}")
-    });
-    let exports: Vec<String> = exports.collect();
+    let exports: Vec<String> = secrets
+        .iter()
+        .map(|name| {
+            format!("{name}=\"$$(cat \"$$CREDENTIALS_DIRECTORY/{name}\")\" && export {name}")
+        })
+        .collect();
     Ok(format!(
         "/bin/sh -c '{} && exec \"$$0\" --quiet run{commits}' {program}",
         exports.join(" && ")
@@ -235,12 +237,15 @@ pub(super) fn systemd(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
     let commits = commit_option(project.repository.is_some());
     let follow = format!("{} --quiet sync{commits}", unit_word(&program()?));
     let store = |name: &str| format!("/etc/credstore.encrypted/{unit}.{name}");
-    let credentials = names.iter();
-    let credentials: Vec<String> = credentials
+    let credentials: Vec<String> = names
+        .iter()
         .map(|name| format!("LoadCredentialEncrypted={name}:{}", store(name)))
         .collect();
-    let writable = project.writable()?;
-    let writable: Vec<String> = writable.iter().map(|folder| unit_word(folder)).collect();
+    let writable: Vec<String> = project
+        .writable()?
+        .iter()
+        .map(|folder| unit_word(folder))
+        .collect();
     let values = common(project)
         .with("user", user())
         .with("folder", project.root()?.replace('%', "%%"))

@@ -13,8 +13,7 @@ impl TemplateValues {
     }
 
     pub(super) fn fill(&self, template: &str) -> anyhow::Result<String> {
-        let renderer = Renderer::new([("init", template.to_owned())])?;
-        let text = renderer.render("init", &self.0)?;
+        let text = Renderer::new([("init", template.to_owned())])?.render("init", &self.0)?;
         Ok(format!("{}\n", text.trim_end_matches('\n')))
     }
 }

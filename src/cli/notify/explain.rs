@@ -35,15 +35,19 @@ pub(super) fn run(target: &str, format: Format, context: &Context) -> anyhow::Re
     let advice = "; `urldb status` shows what is believed of it";
     let file = open_incident(known.known(), target, advice)?;
     let url = target.contains("://").then_some(target);
-    let members = file.log.state().members.into_keys();
-    let members = members.filter(|key| url.is_none_or(|url| key.url == url));
+    let members = file
+        .log
+        .state()
+        .members
+        .into_keys()
+        .filter(|key| url.is_none_or(|url| key.url == url));
     let document = Document {
         protocol: 1,
         incident: &file.log.id,
         host: &file.log.host,
         url,
         urls: members.count() as u64,
-        sections: explain(&context.config, known.known(), file, url, now),
+        sections: explain(&context.config, file, url, now),
     };
     let mut out = output::stdout();
     match format {
@@ -72,8 +76,8 @@ fn write(out: &mut impl Write, document: &Document<'_>, file: &IncidentFile) -> 
         for reason in &section.excluded {
             writeln!(out, "  not told  {}", sanitize(reason))?;
         }
-        if let Some(told) = section.told {
-            writeln!(out, "  told      {}", with_spaces(&moment(told)))?;
+        if let Some(delivered) = section.delivered {
+            writeln!(out, "  told      {}", with_spaces(&moment(delivered)))?;
         }
         if let Some(next) = &section.next {
             writeln!(out, "  next      {}", with_spaces(next))?;

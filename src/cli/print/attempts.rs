@@ -55,8 +55,9 @@ impl AttemptLog {
     pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let mut entries = self.entries.borrow_mut();
         entries.sort_unstable();
-        let mut entries = entries.iter();
-        entries.try_for_each(|entry| out.write_all(entry.text.as_bytes()))
+        entries
+            .iter()
+            .try_for_each(|entry| out.write_all(entry.text.as_bytes()))
     }
 }
 

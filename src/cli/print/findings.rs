@@ -14,8 +14,11 @@ pub(crate) fn write_finding(
     context: &Context,
     finding: &Finding,
 ) -> io::Result<()> {
-    let file = finding.file.as_deref().map(|file| context.shown(file));
-    let file = file.unwrap_or_default();
+    let file = finding
+        .file
+        .as_deref()
+        .map(|file| context.shown(file))
+        .unwrap_or_default();
     let Finding {
         line,
         column,
@@ -26,8 +29,11 @@ pub(crate) fn write_finding(
     let code = paint(of_severity(finding.severity), finding.code);
     writeln!(out, "{file}:{line}:{column}: {code}: {message}")?;
     write_help(out, finding.help.as_deref())?;
-    let mut excerpt = finding.excerpt.iter().flat_map(Excerpt::lines);
-    excerpt.try_for_each(|line| writeln!(out, "  {line}"))
+    finding
+        .excerpt
+        .iter()
+        .flat_map(Excerpt::lines)
+        .try_for_each(|line| writeln!(out, "  {line}"))
 }
 
 /// Writes a mistake of a report. Each is an error, and has no excerpt.

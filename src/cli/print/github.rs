@@ -23,8 +23,8 @@ pub(crate) struct CommandsStopped(String);
 impl CommandsStopped {
     /// Stops commands while a report for people is printed. A JSON document has no commands in it, and
     /// would have the lines that stop them.
-    pub(crate) fn around_text(format: ReportFormat) -> io::Result<Option<Self>> {
-        let shows_text = format == ReportFormat::Human;
+    pub(crate) fn around_text(is_workflow: bool, format: ReportFormat) -> io::Result<Option<Self>> {
+        let shows_text = is_workflow && format == ReportFormat::Human;
         shows_text.then(|| Self::new(Ambient::SYSTEM)).transpose()
     }
 
@@ -48,11 +48,11 @@ impl Drop for CommandsStopped {
 pub(crate) fn write(
     outcome: &Outcome,
     scope: Scope<'_>,
-    standings: &[NotifierStatus],
+    statuses: &[NotifierStatus],
     format: ReportFormat,
 ) -> anyhow::Result<()> {
-    let message = complete_message(outcome, scope, standings);
-    let annotations = annotated(outcome, scope, standings);
+    let message = complete_message(outcome, scope, statuses);
+    let annotations = annotated(outcome, scope, statuses);
     match format {
         ReportFormat::Human => io::stdout().write_all(annotations.as_bytes())?,
         // The report is the same annotations.
@@ -79,8 +79,10 @@ pub(super) fn settings(outcome: &Outcome) -> String {
 
 /// Whether something is wrong that no earlier run has told.
 fn has_bad_news(envelope: &Envelope) -> bool {
-    let mut changes = envelope.changes.iter();
-    changes.any(|change| change.to.is_broken() && !change.muted)
+    envelope
+        .changes
+        .iter()
+        .any(|change| change.to.is_broken() && !change.muted)
         || envelope.mistakes.iter().any(|mistake| mistake.new)
 }
 

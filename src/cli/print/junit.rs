@@ -86,13 +86,17 @@ fn suites<'a>(
     for result in results {
         let line = (&*result.file, result.line, &*result.url);
         let found = findings.get(&line).map(Vec::as_slice).unwrap_or_default();
-        let cases = hosts.entry(host_of(&result.url)).or_default();
-        cases.push(of_result(result, found));
+        hosts
+            .entry(host_of(&result.url))
+            .or_default()
+            .push(of_result(result, found));
     }
     let mut files: BTreeMap<String, Vec<TestCase<'a>>> = BTreeMap::new();
     for mistake in &envelope.mistakes {
-        let cases = files.entry(mistake.file.clone()).or_default();
-        cases.push(of_mistake(mistake));
+        files
+            .entry(mistake.file.clone())
+            .or_default()
+            .push(of_mistake(mistake));
     }
     let mut suites: Vec<_> = hosts.into_iter().chain(files).collect();
     for (_, cases) in &mut suites {
@@ -102,9 +106,7 @@ fn suites<'a>(
 }
 
 fn host_of(url: &str) -> String {
-    let parsed = Url::parse(url).ok();
-    let host = parsed.as_ref().and_then(Url::host_str);
-    host.unwrap_or(url).to_owned()
+    Url::parse(url).map_or_else(|_| url.to_owned(), |url| url.authority().to_owned())
 }
 
 fn of_result<'a>(result: &'a JobResult, findings: &[&'a Finding]) -> TestCase<'a> {
@@ -140,8 +142,10 @@ fn verdict<'a>(result: &JobResult, findings: &[&Finding]) -> Verdict<'a> {
 
 /// The sentence of a message about the result.
 fn said(result: &JobResult, findings: &[&Finding]) -> String {
-    let about_state = findings.iter().find(|finding| finding.sentence.is_some());
-    about_state.map_or_else(|| result.message.to_string(), |finding| finding.text())
+    findings
+        .iter()
+        .find(|finding| finding.sentence.is_some())
+        .map_or_else(|| result.message.to_string(), |finding| finding.text())
 }
 
 /// The promise, the observation, the time since when they differ, and the line of the record.
@@ -172,8 +176,10 @@ fn details(result: &JobResult, findings: &[&Finding]) -> String {
     }
     if !lines.is_empty() {
         lines.push(format!("record: {}:{}", result.file, result.line));
-        let mut several = findings.iter().filter(|it| it.uses.used > 1);
-        let uses = several.next().and_then(|it| uses_text(&it.uses));
+        let uses = findings
+            .iter()
+            .find(|it| it.uses.used > 1)
+            .and_then(|it| uses_text(&it.uses));
         lines.extend(uses.map(|text| format!("used: {}", text.plain())));
     }
     lines.join("\n")

@@ -19,7 +19,7 @@ enum ReportLine<'a> {
     Incident(&'a Incident),
     Finding(&'a Finding),
     Mistake(&'a Mistake),
-    Mended(&'a FixedMistake),
+    Fixed(&'a FixedMistake),
     Change(&'a Change),
     Summary {
         protocol: u32,
@@ -76,12 +76,14 @@ pub(super) fn write(out: &mut impl Write, envelope: &Envelope) -> io::Result<()>
         summary,
         ..
     } = envelope;
-    let lines = incidents.iter().map(ReportLine::Incident);
-    let lines = lines.chain(findings.iter().map(ReportLine::Finding));
-    let lines = lines.chain(mistakes.iter().map(ReportLine::Mistake));
-    let lines = lines.chain(fixed.iter().map(ReportLine::Mended));
-    let mut lines = lines.chain(changes.iter().map(ReportLine::Change));
-    lines.try_for_each(|line| write_json_line(out, &line))?;
+    incidents
+        .iter()
+        .map(ReportLine::Incident)
+        .chain(findings.iter().map(ReportLine::Finding))
+        .chain(mistakes.iter().map(ReportLine::Mistake))
+        .chain(fixed.iter().map(ReportLine::Fixed))
+        .chain(changes.iter().map(ReportLine::Change))
+        .try_for_each(|line| write_json_line(out, &line))?;
     let summary = ReportLine::Summary {
         protocol: *protocol,
         run,

@@ -1,6 +1,8 @@
 //! Output for a terminal, a log or GitHub.
 
 pub(crate) mod attempts;
+pub(crate) mod deliveries;
+pub(crate) mod facts;
 pub(crate) mod findings;
 pub(crate) mod fixity;
 pub(crate) mod github;
@@ -10,6 +12,5 @@ pub(crate) mod outcome;
 pub(crate) mod output;
 pub(crate) mod progress;
 mod sarif;
-pub(crate) mod standing;
 pub(crate) mod style;
 pub(crate) mod upload;

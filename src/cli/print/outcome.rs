@@ -11,7 +11,7 @@ use urldb_text::sanitize;
 use super::attempts::AttemptLog;
 use super::findings::write_mistake;
 use super::style::{self, DIM, ReportFormat, paint};
-use super::{junit, lines, output, sarif, standing};
+use super::{deliveries, junit, lines, output, sarif};
 use crate::ambient::Ambient;
 use crate::cli::Context;
 use crate::notify::NotifierStatus;
@@ -70,11 +70,11 @@ pub(crate) fn print(
 pub(crate) fn print_delivered(
     outcome: &Outcome,
     scope: Scope<'_>,
-    standings: &[NotifierStatus],
+    statuses: &[NotifierStatus],
     format: ReportFormat,
     context: &Context,
 ) -> anyhow::Result<()> {
-    let message = complete_message(outcome, scope, standings);
+    let message = complete_message(outcome, scope, statuses);
     match format {
         ReportFormat::Human if !context.quiet => {
             let text = urldb_render::terminal_notified(&message, context.terminal_options());
@@ -85,12 +85,12 @@ pub(crate) fn print_delivered(
             output::write_bytes(|out| Ok(out.write_all(text.as_bytes())?))?;
         }
         ReportFormat::Github => {
-            let text = annotated(outcome, scope, standings);
+            let text = annotated(outcome, scope, statuses);
             output::write_bytes(|out| Ok(out.write_all(text.as_bytes())?))?;
         }
         _ => {}
     }
-    standing::print_standings(standings, (Ambient::SYSTEM.now)(), context);
+    deliveries::print_statuses(statuses, (Ambient::SYSTEM.now)(), context);
     Ok(())
 }
 
@@ -98,9 +98,9 @@ pub(crate) fn print_delivered(
 pub(super) fn complete_message(
     outcome: &Outcome,
     scope: Scope<'_>,
-    standings: &[NotifierStatus],
+    statuses: &[NotifierStatus],
 ) -> Message {
-    let mut deliveries = standing::deliveries(standings, (Ambient::SYSTEM.now)());
+    let mut deliveries = deliveries::deliveries(statuses, (Ambient::SYSTEM.now)());
     deliveries.errors.splice(0..0, outcome.troubles.clone());
     composed(outcome, scope, &deliveries)
 }
@@ -109,14 +109,18 @@ pub(super) fn complete_message(
 pub(super) fn annotated(
     outcome: &Outcome,
     scope: Scope<'_>,
-    standings: &[NotifierStatus],
+    statuses: &[NotifierStatus],
 ) -> String {
-    let mut deliveries = standing::deliveries(standings, (Ambient::SYSTEM.now)());
+    let mut deliveries = deliveries::deliveries(statuses, (Ambient::SYSTEM.now)());
     deliveries.errors.splice(0..0, outcome.troubles.clone());
     let mut envelope = outcome.envelope.clone();
-    let muted = outcome.envelope.findings.iter();
-    let muted = muted.filter(|finding| finding.muted);
-    let muted: HashSet<String> = muted.map(Finding::name).collect();
+    let muted: HashSet<String> = outcome
+        .envelope
+        .findings
+        .iter()
+        .filter(|finding| finding.muted)
+        .map(Finding::name)
+        .collect();
     envelope
         .incidents
         .retain_mut(|incident| leave_out(incident, &muted));
@@ -159,8 +163,11 @@ fn write_notes(out: &mut impl Write, outcome: &Outcome, context: &Context) -> io
     if context.quiet {
         return Ok(());
     }
-    let mut notes = outcome.notes.iter().chain(&outcome.late);
-    notes.try_for_each(|note| writeln!(out, "{}", paint(DIM, sanitize(note))))
+    outcome
+        .notes
+        .iter()
+        .chain(&outcome.late)
+        .try_for_each(|note| writeln!(out, "{}", paint(DIM, sanitize(note))))
 }
 
 /// The envelope, and the result of every job beside it.
@@ -181,6 +188,9 @@ fn write_json(out: &mut impl Write, outcome: &Outcome) -> anyhow::Result<()> {
 }
 
 fn write_mistakes(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
-    let mut mistakes = outcome.envelope.mistakes.iter();
-    mistakes.try_for_each(|mistake| write_mistake(out, mistake))
+    outcome
+        .envelope
+        .mistakes
+        .iter()
+        .try_for_each(|mistake| write_mistake(out, mistake))
 }

@@ -6,27 +6,26 @@
 //! registered secret.
 
 use std::borrow::Cow;
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter};
 use urldb_text::{has_unsafe, is_unsafe, sanitize};
 
+use crate::cli::report_file;
 use crate::stop::while_asking;
 
-/// Standard output. Colours are left out where there is no terminal.
-#[expect(clippy::disallowed_methods, reason = "this is the one place")]
+/// Standard output, or the file of `-o`. Colours are left out where there is no terminal.
 pub(crate) fn stdout() -> SafeOutput<impl Write> {
-    SafeOutput::new(anstream::stdout())
+    SafeOutput::new(report_file::text())
 }
 
 /// Standard output for what a quiet command does not say.
-#[expect(clippy::disallowed_methods, reason = "this is the one place")]
 pub(crate) fn stdout_unless(is_quiet: bool) -> SafeOutput<Box<dyn Write>> {
     SafeOutput::new(if is_quiet {
         Box::new(io::sink())
     } else {
-        Box::new(anstream::stdout())
+        report_file::text()
     })
 }
 
@@ -40,20 +39,20 @@ pub(crate) fn stderr() -> SafeOutput<impl Write> {
 const BUFFER: usize = 256 << 10;
 
 /// Standard output for bytes: promised files, lists and scripts for other programs. Nothing is replaced.
-pub(crate) struct ByteOutput(BufWriter<StdoutLock<'static>>);
+pub(crate) struct ByteOutput(BufWriter<Box<dyn Write>>);
 
 /// Writes bytes to standard output, and all of them: an error is told, also one of the last byte.
-#[expect(clippy::disallowed_methods, reason = "this is the one place")]
 pub(crate) fn write_bytes<T>(
     write: impl FnOnce(&mut ByteOutput) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let mut out = ByteOutput(BufWriter::with_capacity(BUFFER, io::stdout().lock()));
+    let mut out = ByteOutput(BufWriter::with_capacity(BUFFER, report_file::bytes()));
     let written = write(&mut out);
-    let written = written.and_then(|written| {
-        out.flush()?;
-        Ok(written)
-    });
-    written.map_err(named)
+    written
+        .and_then(|written| {
+            out.flush()?;
+            Ok(written)
+        })
+        .map_err(named)
 }
 
 /// The error with the name of the output, if it is an error of writing alone: other files have names already.

@@ -48,7 +48,7 @@ impl ProgressLine {
         } else {
             ProgressDrawTarget::stderr()
         };
-        let bar = ProgressBar::with_draw_target(Some(total), target);
+        let bar = ProgressBar::with_draw_target((total > 0).then_some(total), target);
         if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
             bar.set_style(
                 style.with_key("rate", |state: &ProgressState, out: &mut dyn Write| {

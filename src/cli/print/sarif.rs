@@ -176,8 +176,8 @@ impl ResultWriter {
     fn rules(&self) -> Vec<Value> {
         let mut codes: Vec<_> = self.codes.iter().collect();
         codes.sort_by_key(|(_, (index, _))| *index);
-        let rules = codes.into_iter();
-        rules
+        codes
+            .into_iter()
             .map(|(code, (_, severity))| rule(code, *severity))
             .collect()
     }
@@ -193,8 +193,10 @@ fn level(severity: Severity) -> &'static str {
 fn rule(code: &str, severity: Severity) -> Value {
     let section = section(code).unwrap_or(code);
     let (first, _) = section.split_once(". ").unwrap_or((section, ""));
-    let first = plain(first.trim_end_matches('.'));
-    let first: String = first.chars().take(LONGEST - code.len() - 3).collect();
+    let first: String = plain(first.trim_end_matches('.'))
+        .chars()
+        .take(LONGEST - code.len() - 3)
+        .collect();
     json!({
         "id": code,
         "shortDescription": { "text": format!("{code}: {first}") },
@@ -220,8 +222,9 @@ fn plain(markdown: &str) -> String {
     let mut rest = markdown;
     while let Some((before, link)) = rest.split_once('[') {
         text.push_str(before);
-        let parts = link.split_once("](");
-        let parts = parts.and_then(|(name, after)| Some((name, after.split_once(')')?.1)));
+        let parts = link
+            .split_once("](")
+            .and_then(|(name, after)| Some((name, after.split_once(')')?.1)));
         match parts {
             Some((name, after)) if !name.contains(']') => {
                 text.push_str(name);
@@ -263,8 +266,12 @@ fn add_finding(result: &mut Value, finding: &Finding) {
     let mut location = location(&finding.file, finding.line, 1);
     location["logicalLocations"] = json!([{ "fullyQualifiedName": finding.name() }]);
     result["locations"] = json!([location]);
-    let others = finding.uses.locations.iter().skip(1).enumerate();
-    let others: Vec<Value> = others
+    let others: Vec<Value> = finding
+        .uses
+        .locations
+        .iter()
+        .skip(1)
+        .enumerate()
         .map(|(index, at)| {
             let mut location = self::location(&at.file, at.line, 1);
             location["id"] = json!(index + 1);
@@ -280,17 +287,16 @@ fn add_finding(result: &mut Value, finding: &Finding) {
             "justification": "The record's mute-until is in the future.",
         }]);
     }
-    let facts = [
+    let mut properties: Map<String, Value> = [
         ("state", Some(finding.state.to_string())),
         ("reason", finding.reason.clone()),
         ("promised", finding.expected.as_ref().map(Shown::to_string)),
         ("observed", finding.observed.as_ref().map(Shown::to_string)),
         ("since", finding.since.map(|since| since.to_string())),
-    ];
-    let mut properties: Map<String, Value> = facts
-        .into_iter()
-        .filter_map(|(name, fact)| Some((name.to_owned(), fact?.into())))
-        .collect();
+    ]
+    .into_iter()
+    .filter_map(|(name, fact)| Some((name.to_owned(), fact?.into())))
+    .collect();
     properties.insert("url".to_owned(), finding.url.clone().into());
     properties.insert("attempts".to_owned(), finding.attempts.into());
     properties.insert("pending".to_owned(), finding.pending.into());
@@ -323,8 +329,9 @@ fn location(file: &str, line: usize, column: usize) -> Value {
 
 /// Text in which nothing is a link (section 3.11.6) or a placeholder (section 3.11.5).
 fn inert(text: &str) -> String {
-    let text = text.replace("](", "] (");
-    text.replace('{', "{{").replace('}', "}}")
+    text.replace("](", "] (")
+        .replace('{', "{{")
+        .replace('}', "}}")
 }
 
 #[cfg(test)]

@@ -107,8 +107,9 @@ pub(crate) fn print_invalid_record(file: &str, line: usize) {
 
 /// `3 added, 1 known`: the numbers above zero.
 pub(crate) fn sum(parts: &[(u64, &str)]) -> String {
-    let parts = parts.iter().filter(|(number, _)| *number > 0);
     let parts: Vec<String> = parts
+        .iter()
+        .filter(|(number, _)| *number > 0)
         .map(|(number, what)| format!("{number} {what}"))
         .collect();
     if parts.is_empty() {

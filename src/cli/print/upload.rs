@@ -2,13 +2,12 @@
 
 use std::io::{self, Write};
 
-use urldb_text::sanitize;
-
+use super::facts::print_facts;
 use super::fixity::check_and_print;
 use super::output;
 use super::style::{DIM, ReportFormat, count, paint, print_error, print_warning};
-use crate::archive::fixity::note_mended;
-use crate::archive::{CopyReport, Fact, UploadOptions, UploadReport, facts, upload};
+use crate::archive::fixity::note_fixed;
+use crate::archive::{UploadOptions, UploadReport, facts, upload};
 use crate::cli::Context;
 use crate::exit::ExitCode;
 use crate::stop::Stop;
@@ -27,8 +26,8 @@ pub(crate) fn upload_and_check(
     if !has_damage || report.is_none() {
         return Ok(code);
     }
-    let mended = upload_with(UploadOptions::default(), context, format)?;
-    Ok(code.max(mended))
+    let fixed = upload_with(UploadOptions::default(), context, format)?;
+    Ok(code.max(fixed))
 }
 
 /// Uploads after the index was merged or made anew.
@@ -59,7 +58,7 @@ fn upload_and_print(
 ) -> io::Result<(ExitCode, Option<UploadReport>)> {
     let uploaded = upload(&context.config, options).and_then(|report| match report {
         Some(report) => {
-            note_mended(&context.config, &report)?;
+            note_fixed(&context.config, &report)?;
             Ok(Ok(report))
         }
         None => facts(&context.config, false).map(Err),
@@ -77,93 +76,31 @@ fn upload_and_print(
     }
 }
 
-/// Prints facts about the archive, on standard error. The exit code is that of a failure if a person has to act.
-pub(crate) fn print_facts(facts: &[Fact]) -> ExitCode {
-    let mut code = ExitCode::Success;
-    for fact in facts {
-        if fact.needs_person {
-            print_error(&anyhow::anyhow!("{fact}"));
-            code = ExitCode::Failure;
-        } else {
-            print_warning(sanitize(&fact.to_string()));
-        }
-    }
-    code
-}
-
 fn print_upload(
     report: &UploadReport,
     context: &Context,
     format: ReportFormat,
 ) -> io::Result<ExitCode> {
-    let UploadReport {
-        location,
-        files,
-        bytes,
-        waiting,
-        delay,
-        faults,
-        copies,
-        facts,
-        ..
-    } = report;
-    let stored = copies.iter();
-    let stored = stored.map(|it| (&it.location, it.given.len() as u64, it.bytes));
-    for (location, files, bytes) in [(location, *files, *bytes)].into_iter().chain(stored) {
-        if files > 0 && format == ReportFormat::Human && !context.quiet {
+    for place in &report.places {
+        if !place.given.is_empty() && format == ReportFormat::Human && !context.quiet {
             let line = format!(
-                "stored {}, {}, in {location}",
-                count(files, "file"),
-                indicatif::DecimalBytes(bytes)
+                "stored {}, {}, in {}",
+                count(place.given.len() as u64, "file"),
+                indicatif::DecimalBytes(place.bytes),
+                place.location
             );
             writeln!(output::stdout(), "{}", paint(DIM, line))?;
         }
+        if let [first, others @ ..] = &*place.fixed {
+            let others = match others.len() {
+                0 => String::new(),
+                more => format!(" and {}", count(more as u64, "other file")),
+            };
+            let location = &place.location;
+            print_warning(format!(
+                "{location} had lost or damaged {first}{others}, which it has again"
+            ));
+        }
     }
-    if let Some(delay) = delay {
-        let files = count(*waiting, "archive file");
-        print_warning(format!(
-            "{files} not stored yet, which the next run makes up for: {delay}"
-        ));
-    }
-    copies.iter().for_each(warn_of_copies);
-    // A place that does not answer is told of above.
-    let is_told = |fact: &&Fact| {
-        let told = |text: &String| text.contains(&fact.to_string());
-        let of_copies = copies
-            .iter()
-            .flat_map(|it| it.fault.iter().chain(&it.delay));
-        !of_copies.chain(faults).chain(delay).any(told)
-    };
-    let untold: Vec<Fact> = facts.iter().filter(is_told).cloned().collect();
-    let code = print_facts(&untold);
-    let faults = faults
-        .iter()
-        .chain(copies.iter().filter_map(|it| it.fault.as_ref()));
-    let faults: Vec<&String> = faults.collect();
-    for fault in &faults {
-        print_error(&anyhow::anyhow!("{fault}"));
-    }
-    Ok(if faults.is_empty() {
-        code
-    } else {
-        ExitCode::Failure
-    })
-}
-
-fn warn_of_copies(copy: &CopyReport) {
-    let location = &copy.location;
-    if let [first, others @ ..] = &*copy.mended {
-        let others = match others.len() {
-            0 => String::new(),
-            more => format!(" and {}", count(more as u64, "other file")),
-        };
-        print_warning(format!(
-            "{location} had lost or damaged {first}{others}, which it has again"
-        ));
-    }
-    if let Some(delay) = &copy.delay {
-        print_warning(format!(
-            "{location} has not got all files, which the next run makes up for: {delay}"
-        ));
-    }
+    Ok(print_facts(&report.facts))
 }

@@ -25,8 +25,8 @@ pub(super) fn run(
     let directory = global.directory()?;
     let target = directory.join(files[1]);
     let versions = read_versions(files.map(|file| directory.join(file)))?;
-    let repository = Repository::discover(&directory, GitEnv::from_process())?;
-    let repository = repository.context("a merge driver works in a git repository")?;
+    let repository = Repository::discover(&directory, GitEnv::from_process())?
+        .context("a merge driver works in a git repository")?;
     let top = repository.work_tree()?;
     let kind = kind_of(&top.join(path)).with_context(|| {
         let path = path.display();

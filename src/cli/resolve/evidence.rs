@@ -92,8 +92,8 @@ fn served_last(
         alias: None,
         scheme: sides[0].metadata().scheme_of(records[0]),
     };
-    let seen = &ledger.get(&key)?.content.as_ref()?.digest;
-    let is_seen = |digest| Digest::sha256(digest).to_string() == *seen;
+    let seen = ledger.get(&key)?.content?.digest;
+    let is_seen = |digest| Digest::sha256(digest).to_string() == seen;
     let served = digests.into_iter().position(is_seen)?;
     Some((key, served))
 }

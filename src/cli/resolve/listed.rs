@@ -13,7 +13,8 @@ use crate::database::edit::Edit;
 use crate::git::{MARKER_SIZE, Repository, Resolution, TextStyle};
 use crate::limits;
 use crate::stop::Stop;
-use crate::sync::{FollowOptions, follow_sources, with_empty_database};
+use crate::sync::{FollowOptions, follow_sources};
+use crate::targets::with_empty_database;
 
 /// Merges the domain files with conflicts once more, as their lists have them. A list that cannot be read is named, and
 /// settles nothing.

@@ -56,14 +56,13 @@ impl FileKind {
         if is_json && in_ledger.starts_with("outbox") {
             return Some(Self::Message);
         }
-        let is_yaml = path
-            .extension()
-            .is_some_and(|extension| extension == "yaml");
-        is_yaml.then_some(if in_ledger.starts_with("incidents") {
-            Self::Incident
-        } else {
-            Self::Ledger
-        })
+        path.extension()
+            .is_some_and(|extension| extension == "yaml")
+            .then_some(if in_ledger.starts_with("incidents") {
+                Self::Incident
+            } else {
+                Self::Ledger
+            })
     }
 }
 
@@ -173,8 +172,12 @@ pub(super) fn merge_ancestors(
 }
 
 fn is_too_large(versions: Versions) -> bool {
-    let versions = [versions.base, versions.ours, versions.theirs].into_iter();
-    versions.flatten().map(<[u8]>::len).sum::<usize>() as u64 > limits::MERGE.get()
+    [versions.base, versions.ours, versions.theirs]
+        .into_iter()
+        .flatten()
+        .map(<[u8]>::len)
+        .sum::<usize>() as u64
+        > limits::MERGE.get()
 }
 
 /// Merges a file of the ledger, which never conflicts; `None` for a domain file.
@@ -216,12 +219,14 @@ fn of_merged(merged: Merged) -> MergeAttempt {
 }
 
 fn disputed(conflicts: &[Conflict]) -> Vec<Disputed> {
-    let records = conflicts.iter().enumerate();
-    let records = records.filter_map(|(finding, conflict)| {
-        let record = conflict.record.clone()?;
-        matches!(conflict.kind, ConflictKind::Keys(_)).then_some(Disputed { finding, record })
-    });
-    records.collect()
+    conflicts
+        .iter()
+        .enumerate()
+        .filter_map(|(finding, conflict)| {
+            let record = conflict.record.clone()?;
+            matches!(conflict.kind, ConflictKind::Keys(_)).then_some(Disputed { finding, record })
+        })
+        .collect()
 }
 
 fn finding_of(conflict: &Conflict) -> Finding {
@@ -271,7 +276,8 @@ fn merge_text(
 /// The line of the first marker in merged lines, from 1.
 fn first_conflict(merged: &[u8], marker_size: usize) -> usize {
     let marker = format!("{} ours", "<".repeat(marker_size));
-    let mut lines = merged.split(|byte| *byte == b'\n');
-    let before = lines.position(|line| line.trim_ascii_end() == marker.as_bytes());
+    let before = merged
+        .split(|byte| *byte == b'\n')
+        .position(|line| line.trim_ascii_end() == marker.as_bytes());
     before.map_or(1, |before| before + 1)
 }

@@ -89,8 +89,10 @@ pub(super) fn run(
             .files
             .retain(|file| named.is_empty() || named.contains(&file.path));
     }
-    let mut kinds = groups.iter().flat_map(UnmergedGroup::kinds);
-    let touches_ledger = kinds.any(|kind| kind != FileKind::Domain);
+    let touches_ledger = groups
+        .iter()
+        .flat_map(UnmergedGroup::kinds)
+        .any(|kind| kind != FileKind::Domain);
     // A run must not write the ledger meanwhile.
     let _lock = (touches_ledger && !args.dry_run)
         .then(|| context.lock_repository())
@@ -286,8 +288,10 @@ fn resolve(
     let mut changed = vec![];
     for UnmergedGroup { repository, files } in groups {
         let style = repository.conflict_style();
-        let attempts = files.iter().map(|file| attempt(repository, file, style));
-        let mut attempts = attempts.collect::<anyhow::Result<Vec<_>>>()?;
+        let mut attempts = files
+            .iter()
+            .map(|file| attempt(repository, file, style))
+            .collect::<anyhow::Result<Vec<_>>>()?;
         listed::settle(&mut attempts, files, (repository, style), context)?;
         let mut taken = vec![];
         for (attempt, file) in attempts.iter_mut().zip(files) {
@@ -450,6 +454,6 @@ fn git_command(words: &[&str], path: &Path) -> String {
     } else {
         name.into_owned()
     };
-    let command = urldb_render::command_line(&[words, &[name.as_str()]].concat());
-    command.unwrap_or_else(|| words.join(" "))
+    urldb_render::command_line(&[words, &[name.as_str()]].concat())
+        .unwrap_or_else(|| words.join(" "))
 }

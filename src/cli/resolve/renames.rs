@@ -115,8 +115,9 @@ impl FileToMerge {
 /// Whether a file is what the other side made of a file that both sides renamed: git writes the merged
 /// content under both names.
 fn is_twin(file: &FileToMerge, side: OnlySide<'_>) -> bool {
-    let only = file.only_side().filter(|_| !file.has_ancestor());
-    only.is_some_and(|it| it.name == side.other && it.stage.id == side.stage.id)
+    file.only_side()
+        .filter(|_| !file.has_ancestor())
+        .is_some_and(|it| it.name == side.other && it.stage.id == side.stage.id)
 }
 
 /// The item, if there is exactly one.

@@ -3,11 +3,10 @@
 //! The difference, and not the report of the run, decides what is news: so the news of earlier runs that were not
 //! committed is told, and no news is told twice.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use urldb_protocol::{Envelope, Incident, Phase};
-use urldb_verdict::incident::{Reader, ended, view};
+use urldb_verdict::incident::{view_since, whole};
 
 use crate::cli::Context;
 use crate::git::Repository;
@@ -39,9 +38,12 @@ pub(super) fn since_head<'a>(
         let events = &now.log.events;
         let before = in_head(repository, file, &now.log.id)?;
         let before = before.map_or_else(Vec::new, |before| before.log.events);
-        let shared = events.iter().zip(&before);
-        let heard = shared.take_while(|(one, other)| one == other).count();
-        let incident = news(&now, heard).map(|mut incident| {
+        let known = events
+            .iter()
+            .zip(&before)
+            .take_while(|(one, other)| one == other)
+            .count();
+        let incident = news(&now, known).map(|mut incident| {
             let seen = run.incidents.iter().find(|seen| seen.id == incident.id);
             if let Some(seen) = seen {
                 incident.take_run(seen);
@@ -64,21 +66,10 @@ fn in_head(repository: &Repository, file: &Path, id: &str) -> anyhow::Result<Opt
     Ok(text.and_then(|text| incidents::parse(id, &text).ok()))
 }
 
-/// The incident as a reader of the first `heard` events gets it. An incident that began and ended since is closed. The
-/// end is about the URLs that left since.
-fn news(file: &IncidentFile, heard: usize) -> Option<Incident> {
-    let reader = Reader::of_all(heard);
-    let mut incident = view(&file.log, &reader).or_else(|| ended(&file.log, &reader))?;
-    if incident.phase == Phase::Closed {
-        let urls = file.log.events[heard..]
-            .iter()
-            .flat_map(|event| &event.urls);
-        let left: BTreeSet<_> = urls
-            .map(|url| (&url.key.url, &url.key.request, &url.key.variant))
-            .collect();
-        incident
-            .urls
-            .retain(|url| left.contains(&(&url.url, &url.request, &url.variant)));
-    }
-    (incident.phase != Phase::Unchanged).then_some(incident)
+/// The incident with its change since the first `known` events. One that began and ended since is closed.
+fn news(file: &IncidentFile, known: usize) -> Option<Incident> {
+    let log = &file.log;
+    let ended = || whole(log).filter(|_| log.events.len() > known);
+    let incident = view_since(log, known).or_else(ended);
+    incident.filter(|incident| incident.phase != Phase::Unchanged)
 }

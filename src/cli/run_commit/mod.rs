@@ -12,6 +12,7 @@ use urldb_warc::index::INDEX_DIRECTORY;
 
 use super::Context;
 use super::args::{CommitArgs, PlannedCommit, report, say_interrupted};
+use super::print::style::print_note;
 use super::resolve::FileKind;
 use crate::archive::fixity::IN_ARCHIVE;
 use crate::exit::ExitCode;
@@ -28,6 +29,23 @@ pub(super) fn upstream_of(repository: &Repository) -> anyhow::Result<Upstream> {
         "the branch follows no branch of a remote repository; \
          `git push --set-upstream` makes it follow one",
     )
+}
+
+/// Says that the ledger is not committed, if there is no `commit`, and git neither tracks a file of it nor ignores it.
+pub(super) fn remind_of_commit(commit: Option<&PlannedRunCommit>, context: &Context) {
+    if commit.is_some() || context.quiet {
+        return;
+    }
+    let ledger = context.ledger();
+    let is_left = |repository: Repository| -> anyhow::Result<bool> {
+        let file = ledger.path().join("history");
+        Ok(!repository.is_tracked(ledger.path())? && !repository.ignores(&file)?)
+    };
+    let repository = Repository::of_project(ledger.path()).ok().flatten();
+    if repository.is_some_and(|repository| is_left(repository).unwrap_or_default()) {
+        let folder = context.shown(ledger.path());
+        print_note(&format!("{folder}/ is not committed: git add {folder}"));
+    }
 }
 
 /// The commit of a run: the files of the ledger that differ from the last commit, and those of the
@@ -124,8 +142,9 @@ fn uncommitted(
     context: &Context,
 ) -> anyhow::Result<UncommittedFiles> {
     let top = repository.work_tree()?.to_owned();
-    let files = repository.uncommitted_below(folders, |path| is_of_run(&top.join(path), context));
-    files.context(NOT_COMMITTED)
+    repository
+        .uncommitted_below(folders, |path| is_of_run(&top.join(path), context))
+        .context(NOT_COMMITTED)
 }
 
 /// Whether runs write this file of the ledger or the archive, and it belongs into a commit: no domain

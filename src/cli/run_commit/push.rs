@@ -186,8 +186,10 @@ fn merged(
     };
     let edited = repository.edited_before(&merged)?;
     let top = repository.work_tree()?;
-    let names = edited.iter().map(|path| context.shown(&top.join(path)));
-    let names: Vec<_> = names.collect();
+    let names: Vec<_> = edited
+        .iter()
+        .map(|path| context.shown(&top.join(path)))
+        .collect();
     anyhow::ensure!(
         edited.is_empty(),
         "others have changed files that you have edited: commit or stash {}",

@@ -13,32 +13,40 @@ use crate::config::{FILE_NAME, Format, ListSource, OnGone, is_source_name};
 /// The list that a command names.
 #[derive(Debug)]
 pub(in crate::cli) struct ListArg {
-    /// The list, with its format if its name does not tell it: `[FORMAT:]PATH`.
-    list: String,
+    /// The format, if the argument names it: `[FORMAT:]PATH`.
+    format: Option<Format>,
+    path: PathBuf,
     /// The URL of the folder with the files that the list names.
     base: Option<String>,
 }
 
 impl ListArg {
     pub(in crate::cli) fn new(list: &str, base: Option<&str>) -> Self {
+        let named = list.split_once(':').and_then(|(format, path)| {
+            let format = Format::from_str(format, false).ok()?;
+            Some((format, path))
+        });
+        let (format, path) = named.unzip();
         Self {
-            list: list.to_owned(),
+            format,
+            path: path.unwrap_or(list).into(),
             base: base.map(str::to_owned),
         }
     }
 
     /// The source that the argument means: one of urldb.toml with this path, or a new one.
     pub(in crate::cli) fn source(&self, context: &Context) -> anyhow::Result<(String, ListSource)> {
-        let (format, _) = self.format_and_path();
+        let format = self.format;
         let path = self.path(context)?;
-        let relative = path.strip_prefix(&context.config.root).map_err(|_| {
-            anyhow::anyhow!(
-                "{} is not below {}",
-                path.display(),
-                context.config.root.display()
-            )
-        })?;
-        let name = relative
+        let name = path
+            .strip_prefix(&context.config.root)
+            .map_err(|_| {
+                anyhow::anyhow!(
+                    "{} is not below {}",
+                    path.display(),
+                    context.config.root.display()
+                )
+            })?
             .to_str()
             .context("the path of a list should be UTF-8")?
             .replace('\\', "/");
@@ -63,8 +71,7 @@ impl ListArg {
             "there is no {}",
             path.display()
         );
-        let is_folder = urldb_files::is_folder(&path);
-        let of_folder = is_folder.then_some(Format::Links);
+        let of_folder = urldb_files::is_folder(&path).then_some(Format::Links);
         let format = format.or(of_folder).or_else(|| Format::of_name(&path));
         let format = format
             .with_context(|| format!("{name}: no reader knows this file: write FORMAT:PATH"))?;
@@ -85,11 +92,15 @@ impl ListArg {
         Ok((name_of(&path), source))
     }
 
+    /// Whether the argument can only be a list: it is there, or has a format.
+    pub(in crate::cli) fn is_there(&self, context: &Context) -> anyhow::Result<bool> {
+        Ok(self.format.is_some() || urldb_files::is_there(&self.path(context)?))
+    }
+
     /// The absolute path of the list, without `..`.
     pub(in crate::cli) fn path(&self, context: &Context) -> anyhow::Result<PathBuf> {
-        let (_, path) = self.format_and_path();
         let mut clean = PathBuf::new();
-        for part in std::path::absolute(context.directory.join(path))?.components() {
+        for part in std::path::absolute(context.directory.join(&self.path))?.components() {
             if part == Component::ParentDir {
                 clean.pop();
             } else {
@@ -97,15 +108,6 @@ impl ListArg {
             }
         }
         Ok(clean)
-    }
-
-    fn format_and_path(&self) -> (Option<Format>, &Path) {
-        let named = self.list.split_once(':');
-        let named = named.and_then(|(format, path)| {
-            let format = Format::from_str(format, false).ok()?;
-            Some((Some(format), Path::new(path)))
-        });
-        named.unwrap_or((None, Path::new(&self.list)))
     }
 }
 
@@ -116,11 +118,11 @@ fn name_of(path: &Path) -> String {
         .unwrap_or_default()
         .to_string_lossy()
         .to_ascii_lowercase();
-    let is_part = |char: char| char.is_ascii_lowercase() || char.is_ascii_digit();
-    let parts = name
-        .split(|char| !is_part(char))
-        .filter(|part| !part.is_empty());
-    let name = parts.collect::<Vec<_>>().join("-");
+    let parts: Vec<&str> = name
+        .split(|char: char| !char.is_ascii_alphanumeric())
+        .filter(|part| !part.is_empty())
+        .collect();
+    let name = parts.join("-");
     if is_source_name(&name) {
         name
     } else {
@@ -173,17 +175,21 @@ pub(super) fn append(table: &str, context: &Context) -> anyhow::Result<()> {
 
 /// The source as urldb.toml has it.
 fn table(name: &str, source: &ListSource) -> String {
-    let format = source.format.to_possible_value();
-    let format = format
+    let format = source
+        .format
+        .to_possible_value()
         .map(|it| it.get_name().to_owned())
         .unwrap_or_default();
     // A JSON string is a TOML string.
     let text = |text: &str| serde_json::Value::from(text).to_string();
-    let paths = source.path.iter().map(|path| match &**path {
-        "" => text("."),
-        path => text(path),
-    });
-    let paths: Vec<String> = paths.collect();
+    let paths: Vec<String> = source
+        .path
+        .iter()
+        .map(|path| match &**path {
+            "" => text("."),
+            path => text(path),
+        })
+        .collect();
     let mut table = format!(
         "[source.{name}]\nformat = {}\npath = [{}]\n",
         text(&format),

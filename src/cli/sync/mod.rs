@@ -4,27 +4,25 @@ mod add;
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use urldb_canon::RequestUrl;
-use urldb_format::{Metadata, Record};
+use urldb_format::{DomainFile, Metadata, Record};
 use urldb_text::{Finding, Severity, sanitize, variant_suffix};
 
 pub(super) use self::add::ListArg;
 use super::Context;
-use crate::cli::args::{
-    ChangedUrls, CommitArgs, PlannedCommit, UncommittedRecord, uncommitted_records,
-};
+use crate::cli::args::{CommitArgs, PlannedCommit, domain_file_name};
 use crate::cli::print::findings::write_finding;
 use crate::cli::print::output;
 use crate::cli::print::style::{BAD, count, paint, sum};
 use crate::config::{FILE_NAME, parse_base};
 use crate::database::edit::Edit;
+use crate::database::lookup::url_text;
 use crate::exit::ExitCode;
 use crate::git::Repository;
 use crate::stop::Stop;
-use crate::sync::{FollowOptions, ListLocations, Plan, follow_sources, locations};
+use crate::sync::{FileChange, FollowOptions, ListLocations, Plan, follow_sources, locations};
 
 /// Bring the records into step with the lists that `[source.NAME]` in urldb.toml names
 ///
@@ -67,29 +65,33 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode> {
-    let added = args.add.as_ref().map(|list| {
-        let list = ListArg::new(list, args.base.as_deref());
-        add::add_source(&list, args.name.as_deref(), context)
-    });
-    let added = added.transpose()?;
+    let added = args
+        .add
+        .as_ref()
+        .map(|list| {
+            let list = ListArg::new(list, args.base.as_deref());
+            add::add_source(&list, args.name.as_deref(), context)
+        })
+        .transpose()?;
     if context.config.sources.is_empty() {
         // Schedules follow lists in any case.
         if !context.quiet {
-            let text = "there is no list to follow: `urldb sync --add PATH` adds a [source.NAME] to urldb.toml";
-            writeln!(output::stdout(), "{text}")?;
+            writeln!(
+                output::stdout(),
+                "there is no list to follow: `urldb sync --add PATH` adds a [source.NAME] to urldb.toml"
+            )?;
         }
         return Ok(ExitCode::Success);
     }
-    let commit = if args.dry_run || args.check {
-        None
-    } else {
-        args.commit.begin(&context.database())?
-    };
+    let writes = !args.dry_run && !args.check;
+    let commit = writes
+        .then(|| args.commit.begin(&context.database()))
+        .transpose()?
+        .flatten();
     let options = FollowOptions {
         adopt: args.adopt,
         force: args.force,
     };
-    let writes = !args.dry_run && !args.check;
     if writes {
         // The first list makes a database.
         context.config.database_root().make()?;
@@ -97,8 +99,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     let mut edit = writes
         .then(|| Edit::begin(&context.database()))
         .transpose()?;
-    let plan = follow_sources(&context.config, options, edit.as_mut(), &Stop::new());
-    let plan = plan.context("nothing was written")?;
+    let plan = follow_sources(&context.config, options, edit.as_mut(), &Stop::new())
+        .context("nothing was written")?;
     if commit.is_some() {
         ensure_committed(&plan.lists, context)?;
     }
@@ -119,13 +121,14 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     let Some(edit) = edit else {
         return Ok(code);
     };
-    write(edit, commit, code, context)?;
+    write(edit, &plan, commit, code, context)?;
     Ok(code)
 }
 
 /// Writes the prepared files, and commits them if wanted.
 fn write(
     edit: Edit,
+    plan: &Plan,
     commit: Option<PlannedCommit>,
     code: ExitCode,
     context: &Context,
@@ -134,16 +137,39 @@ fn write(
     let Some(commit) = commit else {
         return Ok(());
     };
-    // A killed call has left its files; what this one has written differs from the last commit too.
-    let mut changed = ChangedUrls::default();
-    for ((host, identity), record) in uncommitted_records(Some(&commit), context)? {
-        if record.is_listed() {
-            changed.add(&host, || format!("{host}{}", identity.path));
-            written.push(record.file);
-        }
-    }
-    let subject = || format!("Follow the lists: {}", changed.phrase());
+    written.extend(left_files(&commit, context)?);
+    let subject = || match &*plan.files {
+        [] => "Follow the lists".to_owned(),
+        files => format!("Follow the lists: {}", sum(&changed_counts(files))),
+    };
     commit.finish(&written, subject, code, context)
+}
+
+/// The domain files with records of lists that differ from the last commit: an earlier call may have left them.
+fn left_files(commit: &PlannedCommit, context: &Context) -> anyhow::Result<Vec<PathBuf>> {
+    let (repository, database) = (&commit.repository, context.database());
+    let folder = repository.relative(&database)?;
+    let is_domain_file = |path: &Path| domain_file_name(path, &folder).is_some();
+    let changed = repository.uncommitted_below(&[database], is_domain_file)?;
+    let has_listed = |path: &PathBuf| {
+        DomainFile::read_or_report(path)
+            .file
+            .records()
+            .any(|entry| !entry.record().source.is_empty())
+    };
+    let work_tree = repository.work_tree()?;
+    let files = changed.paths().map(|path| work_tree.join(path));
+    Ok(files.filter(has_listed).collect())
+}
+
+/// The numbers of records that are added, updated and removed in the files.
+fn changed_counts(files: &[FileChange]) -> [(u64, &'static str); 3] {
+    let total = |number: fn(&FileChange) -> u64| files.iter().map(number).sum();
+    [
+        (total(|file| file.added), "added"),
+        (total(|file| file.updated), "updated"),
+        (total(|file| file.removed), "removed"),
+    ]
 }
 
 /// Follows the lists before a scheduled run, and commits the records if `commits`. The run itself tells what is wrong in
@@ -155,8 +181,10 @@ pub(super) fn before_run(context: &Context, commits: bool, stop: &Stop) -> anyho
     if context.config.sources.is_empty() {
         return Ok(());
     }
-    let commit = commits.then(|| CommitArgs::ALWAYS.begin(&context.database()));
-    let commit = commit.transpose()?.flatten();
+    let commit = commits
+        .then(|| CommitArgs::ALWAYS.begin(&context.database()))
+        .transpose()?
+        .flatten();
     context.config.database_root().make()?;
     let mut edit = Edit::begin(&context.database())?;
     let plan = follow_sources(
@@ -168,17 +196,15 @@ pub(super) fn before_run(context: &Context, commits: bool, stop: &Stop) -> anyho
     if !plan.gone.is_empty() {
         return Ok(());
     }
-    if plan.files.is_empty() {
-        // A killed run has left its files.
-        let left = uncommitted_records(commit.as_ref(), context)?;
-        if !left.values().any(UncommittedRecord::is_listed) {
-            return Ok(());
-        }
+    // A killed run has left its files.
+    let left = commit.as_ref().map(|commit| left_files(commit, context));
+    if plan.files.is_empty() && left.transpose()?.is_none_or(|left| left.is_empty()) {
+        return Ok(());
     }
     if commit.is_some() {
         ensure_committed(&plan.lists, context)?;
     }
-    write(edit, commit, ExitCode::Success, context)
+    write(edit, &plan, commit, ExitCode::Success, context)
 }
 
 /// Prints mistakes, changes and counts.
@@ -189,9 +215,12 @@ fn print(plan: &Plan, is_check: bool, context: &Context) -> anyhow::Result<ExitC
         let text = notice.to_string();
         writeln!(out, "{} {}", paint(BAD, "refused:"), sanitize(&text))?;
     }
-    let differing = plan.files.iter().filter(|_| is_check);
-    let differing = differing.map(|file| file.not_synced(&context.config.root));
-    let differing: Vec<Finding> = differing.collect();
+    let differing: Vec<Finding> = plan
+        .files
+        .iter()
+        .filter(|_| is_check)
+        .map(|file| file.not_synced(&context.config.root))
+        .collect();
     for finding in plan.mistakes.first.iter().chain(&differing) {
         write_finding(&mut out, context, finding)?;
         if finding.severity == Severity::Error {
@@ -220,12 +249,8 @@ fn print(plan: &Plan, is_check: bool, context: &Context) -> anyhow::Result<ExitC
         return Ok(exit);
     }
     for file in &plan.files {
-        let parts = [
-            (file.added, "added"),
-            (file.updated, "updated"),
-            (file.removed, "removed"),
-        ];
-        writeln!(out, "{}: {}", context.shown(&file.path), sum(&parts))?;
+        let counts = changed_counts(std::slice::from_ref(file));
+        writeln!(out, "{}: {}", context.shown(&file.path), sum(&counts))?;
     }
     write_counts(&mut out, plan)?;
     Ok(exit)
@@ -236,11 +261,8 @@ fn write_changed(out: &mut impl Write, plan: &Plan) -> anyhow::Result<()> {
     for change in &plan.changed {
         writeln!(out, "  {}", sanitize(change))?;
     }
-    let all: u64 = plan
-        .files
-        .iter()
-        .map(|it| it.added + it.updated + it.removed)
-        .sum();
+    let [added, updated, removed] = changed_counts(&plan.files);
+    let all = added.0 + updated.0 + removed.0;
     let more = all.saturating_sub(plan.changed.len() as u64);
     if more > 0 {
         writeln!(out, "  and {}", count(more, "more record"))?;
@@ -250,21 +272,11 @@ fn write_changed(out: &mut impl Write, plan: &Plan) -> anyhow::Result<()> {
 
 /// Writes the sums over all files, and what was left out.
 fn write_counts(out: &mut impl Write, plan: &Plan) -> anyhow::Result<()> {
-    let total = |number: fn(&crate::sync::FileChange) -> u64| plan.files.iter().map(number).sum();
-    let parts = [
-        (total(|file| file.added), "added"),
-        (total(|file| file.updated), "updated"),
-        (total(|file| file.removed), "removed"),
-        (plan.unchanged, "unchanged"),
-    ];
+    let [added, updated, removed] = changed_counts(&plan.files);
+    let parts = [added, updated, removed, (plan.unchanged, "unchanged")];
     writeln!(out, "{}", sum(&parts))?;
-    let left_out: Vec<String> = plan
-        .left_out
-        .iter()
-        .map(|(kind, number)| format!("{number} {}", sanitize(kind)))
-        .collect();
-    if !left_out.is_empty() {
-        writeln!(out, "left out: {}", left_out.join(", "))?;
+    if let Some(text) = plan.left_out_text() {
+        writeln!(out, "{}", sanitize(&text))?;
     }
     if plan.agreeing > 0 {
         let records = count(plan.agreeing, "record");
@@ -275,12 +287,7 @@ fn write_counts(out: &mut impl Write, plan: &Plan) -> anyhow::Result<()> {
     }
     if plan.with_own_promise > 0 {
         let records = count(plan.with_own_promise, "record");
-        let verb = if plan.with_own_promise == 1 {
-            "has"
-        } else {
-            "have"
-        };
-        writeln!(out, "{records} {verb} promises that no list states")?;
+        writeln!(out, "{records} with promises that no list states")?;
     }
     for folder in &plan.submodules {
         let folder = folder.display().to_string();
@@ -327,15 +334,16 @@ impl ListedRecords {
 
     /// The sentence about a record with sources, and its place in a list.
     pub(super) fn sentence(&self, host: &str, metadata: &Metadata, record: &Record) -> String {
-        let url = RequestUrl::new(metadata.scheme_of(record), host, &record.path);
-        let url = url.map_or_else(|| format!("{host}{}", record.path), String::from);
+        let url = url_text(metadata.scheme_of(record), host, &record.path);
         let url = format!(
             "{url}{}",
             variant_suffix(metadata.variant_of(record).as_deref())
         );
-        let locations = self.locations.as_ref();
-        let place = locations.and_then(|all| all.of(host, &metadata.identity_of(record)));
-        let place = place.map_or_else(String::new, |(file, line)| format!(" ({file}:{line})"));
+        let place = self
+            .locations
+            .as_ref()
+            .and_then(|all| all.of(host, &metadata.identity_of(record)))
+            .map_or_else(String::new, |(file, line)| format!(" ({file}:{line})"));
         let sources = record.source.join(" and ");
         let text =
             format!("{url} is promised in {sources}{place}; change it there, then `urldb sync`");

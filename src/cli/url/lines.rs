@@ -1,7 +1,7 @@
 //! A line of answer for each URL, so that lists can be laid side by side.
 
 use std::fmt::Display;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read as _, Write};
 use std::str;
 
 use anyhow::Context as _;
@@ -94,26 +94,13 @@ impl<T: Display, E: Display, F: Fn(&str) -> Result<T, E>> AnswerWriter<'_, F> {
 /// Reads a line without its end, and says whether that is all of it; `None` after the last one.
 fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<bool>> {
     line.clear();
-    let (mut is_there, mut is_whole) = (false, true);
-    loop {
-        let bytes = match input.fill_buf() {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            other => other?,
-        };
-        if bytes.is_empty() {
-            return Ok(is_there.then_some(is_whole));
-        }
-        is_there = true;
-        let end = bytes.iter().position(|byte| *byte == b'\n');
-        let part = &bytes[..end.unwrap_or(bytes.len())];
-        is_whole &= line.len() + part.len() <= LONGEST;
-        if is_whole {
-            line.extend_from_slice(part);
-        }
-        let used = part.len() + usize::from(end.is_some());
-        input.consume(used);
-        if end.is_some() {
-            return Ok(Some(is_whole));
-        }
+    let most = LONGEST as u64 + 1;
+    if input.by_ref().take(most).read_until(b'\n', line)? == 0 {
+        return Ok(None);
     }
+    let is_whole = line.pop_if(|byte| *byte == b'\n').is_some() || line.len() <= LONGEST;
+    if !is_whole {
+        input.skip_until(b'\n')?;
+    }
+    Ok(Some(is_whole))
 }

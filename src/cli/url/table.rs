@@ -45,16 +45,17 @@ fn section(out: &mut impl Write, title: &str, rows: &Rows) -> io::Result<()> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
     let widths: Vec<usize> = (0..columns)
         .map(|column| {
-            let cells = rows.iter().filter_map(|row| row.get(column));
-            cells
+            rows.iter()
+                .filter_map(|row| row.get(column))
                 .map(|cell| cell.chars().count())
                 .max()
                 .unwrap_or_default()
         })
         .collect();
     for row in rows {
-        let cells = row.iter().zip(&widths);
-        let cells: Vec<String> = cells
+        let cells: Vec<String> = row
+            .iter()
+            .zip(&widths)
             .map(|(cell, width)| format!("{cell:width$}"))
             .collect();
         writeln!(out, "  {}", cells.join("  ").trim_end())?;
@@ -142,8 +143,10 @@ fn variables(variables: &[Variable]) -> Rows {
     }
     let mut rows = vec![row(["NAME", "VALUE", "FROM", "USE", "NAMESPACE"])];
     rows.extend(variables.iter().map(|variable| {
-        let value = variable.value.as_deref();
-        let value = value.map_or_else(|| "none".to_owned(), |value| format!("{value:?}"));
+        let value = variable
+            .value
+            .as_deref()
+            .map_or_else(|| "none".to_owned(), |value| format!("{value:?}"));
         let from = match &variable.source {
             ValueSource::Matched(text) => format!("{text:?} in the {}", variable.part),
             ValueSource::Default => format!("the default, line {}", variable.line),
@@ -168,11 +171,12 @@ fn variables(variables: &[Variable]) -> Rows {
 
 fn result(explanation: &Explanation) -> Rows {
     let found = explanation.resolution();
-    let redirect = found.and_then(|found| found.redirect.as_ref());
-    let redirect = redirect.map(|redirect| {
-        let names = redirect.removed.join(", ");
-        format!("{} to the page, without {names}", redirect.status)
-    });
+    let redirect = found
+        .and_then(|found| found.redirect.as_ref())
+        .map(|redirect| {
+            let names = redirect.removed.join(", ");
+            format!("{} to the page, without {names}", redirect.status)
+        });
     let official = found.and_then(|found| found.official.clone().ok());
     let mut rows = vec![];
     let mut add = |name: &str, value: &Option<String>| {

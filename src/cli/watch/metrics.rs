@@ -79,8 +79,7 @@ fn count_states(
     let mut states: BTreeMap<&str, u64> =
         State::ALL.iter().map(|state| (state.as_str(), 0)).collect();
     let mut unknown = 0;
-    let sources = Sources::read(config, now, |_| false)?;
-    let overview = sources.overview(
+    let overview = Sources::read(config, now, |_| false)?.overview(
         |_| true,
         |host| {
             for url in &host.urls {
@@ -99,12 +98,16 @@ fn count_states(
 /// The number of undelivered messages of each notifier, configured or not.
 fn waiting_messages(config: &Config) -> anyhow::Result<BTreeMap<String, u64>> {
     let outbox = Outbox::new(&config.ledger_root());
-    let notifiers = config.notifiers.keys().cloned().chain(outbox.notifiers()?);
-    let waiting = notifiers.map(|name| {
-        let messages = outbox.messages(&name).len() as u64;
-        (name, messages)
-    });
-    Ok(waiting.collect())
+    Ok(config
+        .notifiers
+        .keys()
+        .cloned()
+        .chain(outbox.notifiers()?)
+        .map(|name| {
+            let messages = outbox.messages(&name).len() as u64;
+            (name, messages)
+        })
+        .collect())
 }
 
 fn seconds(at: Timestamp) -> u64 {

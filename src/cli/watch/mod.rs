@@ -104,8 +104,10 @@ impl DaemonSettings {
     fn load(args: &Args, global: &GlobalArgs) -> anyhow::Result<Self> {
         let mut context = Context::new(global)?;
         args.map.apply(&mut context, &[])?;
-        let schedules = context.config.schedules.iter();
-        let schedules: Result<Vec<Cron>, _> = schedules
+        let schedules: Result<Vec<Cron>, _> = context
+            .config
+            .schedules
+            .iter()
             .map(|schedule| Cron::parse(&schedule.cron, &schedule.timezone))
             .collect();
         let options = WatchOptions {
@@ -306,8 +308,10 @@ impl Worker<'_> {
             let before = self.known.remove(path).unwrap_or_default();
             if before.metadata == now.metadata {
                 let known: HashSet<String> = before.records.iter().map(text_of).collect();
-                let new = now.records.iter();
-                let new = new.filter(|record| !known.contains(&text_of(record)));
+                let new = now
+                    .records
+                    .iter()
+                    .filter(|record| !known.contains(&text_of(record)));
                 records.extend(new.map(|record| NamedRecord {
                     domain: host.clone(),
                     path: record.path.clone(),
@@ -326,8 +330,9 @@ impl Worker<'_> {
             domains,
             ..Selection::default()
         });
-        let checks = records.iter().chain(&domains);
-        let results: Vec<anyhow::Result<Outcome>> = checks
+        let results: Vec<anyhow::Result<Outcome>> = records
+            .iter()
+            .chain(&domains)
             .map(|selection| self.execute(selection, Scope::Check, run::check))
             .collect();
         results
@@ -336,8 +341,10 @@ impl Worker<'_> {
     }
 
     fn write_findings(&self, path: &Path, findings: Vec<Finding>) -> std::io::Result<()> {
-        let mut findings = findings.into_iter().map(|finding| finding.in_file(path));
-        findings.try_for_each(|finding| self.log.finding(&finding, self.context()))
+        findings
+            .into_iter()
+            .map(|finding| finding.in_file(path))
+            .try_for_each(|finding| self.log.finding(&finding, self.context()))
     }
 
     fn execute(
@@ -357,9 +364,9 @@ impl Worker<'_> {
         )?;
         let format = self.log.format.of_reports();
         outcome::print(&outcome, scope, &attempts, format, context)?;
-        let standings = outcome.deliver()?;
+        let statuses = outcome.deliver()?;
         if scope == Scope::Run {
-            outcome::print_delivered(&outcome, scope, &standings, format, context)?;
+            outcome::print_delivered(&outcome, scope, &statuses, format, context)?;
             let stored = upload_and_check(context, format, self.stop)?;
             outcome.exit_code = outcome.exit_code.max(stored);
         }
@@ -391,9 +398,10 @@ fn text_of(record: &Record) -> String {
 /// The files that can be read; runs report the others.
 fn known_files(config: &Config) -> anyhow::Result<BTreeMap<PathBuf, KnownFile>> {
     let database = config.open_database()?;
-    let files = database.all_files().map(DomainFile::read);
-    let files = files.filter_map(Result::ok);
-    Ok(files
+    Ok(database
+        .all_files()
+        .map(DomainFile::read)
+        .filter_map(Result::ok)
         .map(|parsed| (parsed.file.path().to_owned(), KnownFile::new(&parsed.file)))
         .collect())
 }

@@ -42,15 +42,13 @@ impl Monitor {
             Some(TextSource::Text(text)) => ("ping-url", text.clone()),
             Some(TextSource::Env(name)) => {
                 let place = || config.place("watch", "ping-url-env");
-                let value = secret_variable(name);
-                let value = value.with_context(|| {
+                let value = secret_variable(name).with_context(|| {
                     format!("{}: the environment variable {name} is not set", place())
                 })?;
                 ("ping-url-env", value)
             }
         };
-        let url = urldb_http::endpoint(text.trim(), false);
-        let url = url.map_err(|error| {
+        let url = urldb_http::endpoint(text.trim(), false).map_err(|error| {
             // The address is a secret.
             anyhow::anyhow!("{}: {error}", config.place("watch", key))
         })?;
@@ -81,10 +79,10 @@ impl Monitor {
             )],
             body: Some(text.as_bytes().to_vec()),
         };
-        let runtime = tokio::runtime::Builder::new_current_thread()
+        let answer = tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            .build()?;
-        let answer = runtime.block_on(self.client.converse(BUDGET).send(request));
+            .build()?
+            .block_on(self.client.converse(BUDGET).send(request));
         match answer {
             Ok(answer) if (200..300).contains(&answer.status) => Ok(()),
             Ok(answer) => bail!("ping-url answers with status {}", answer.status),
@@ -114,14 +112,14 @@ pub(super) fn run_id(random: [u8; 16]) -> String {
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
     let text = data_encoding::HEXLOWER.encode(&bytes);
-    let parts = [
+    [
         &text[..8],
         &text[8..12],
         &text[12..16],
         &text[16..20],
         &text[20..],
-    ];
-    parts.join("-")
+    ]
+    .join("-")
 }
 
 #[cfg(test)]

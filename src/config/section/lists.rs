@@ -45,19 +45,21 @@ impl Section<'_> {
             );
             return vec![];
         };
-        let items = items.iter().filter_map(|item| {
-            let value = item.get_ref();
-            if value.as_table().is_some() {
-                return self.section_of(key.to_owned(), item)?.read_all(&read);
-            }
-            let checked = match value.as_str() {
-                Some(text) => check(text),
-                None => Err(format!("`{key}` should be a list of texts or tables")),
-            };
-            checked
-                .map_err(|message| wrong(item.span().start, message))
-                .ok()
-        });
-        items.collect()
+        items
+            .iter()
+            .filter_map(|item| {
+                let value = item.get_ref();
+                if value.as_table().is_some() {
+                    return self.section_of(key.to_owned(), item)?.read_all(&read);
+                }
+                let checked = match value.as_str() {
+                    Some(text) => check(text),
+                    None => Err(format!("`{key}` should be a list of texts or tables")),
+                };
+                checked
+                    .map_err(|message| wrong(item.span().start, message))
+                    .ok()
+            })
+            .collect()
     }
 }

@@ -46,8 +46,8 @@ impl<'a> Problems<'a> {
     pub(in crate::config) fn earlier_table(&self, offset: usize) -> Option<usize> {
         let before = &self.text[..offset];
         let start = before.rfind('\n').map_or(0, |end| end + 1);
-        let mut lines = self.text[start..].lines();
-        let header = lines
+        let header = self.text[start..]
+            .lines()
             .next()
             .filter(|line| line.trim_start().starts_with('['))?;
         let (header, _) = DeTable::parse_recoverable(header);

@@ -127,9 +127,13 @@ impl VerificationsBuilder {
         }
         let mut latest = Timestamp::MIN;
         for chain in &mut built.chains {
-            let runs = chain.runs.iter().map(|run| &built.runs[*run as usize]);
-            let verifying = runs.filter(|run| run.verifies).map(|run| run.at);
-            latest = verifying.fold(latest, Timestamp::max);
+            latest = chain
+                .runs
+                .iter()
+                .map(|run| &built.runs[*run as usize])
+                .filter(|run| run.verifies)
+                .map(|run| run.at)
+                .fold(latest, Timestamp::max);
             chain.latest = latest;
         }
         built.starts = Starts::of(built.runs.iter().map(|run| run.at));
@@ -167,8 +171,10 @@ impl Verifications {
 /// The number of the run before now: the last one whose time is known, or a later one that goes back to
 /// it. Without any known time, the last run.
 fn present(runs: &[Run], bases: &[Option<u32>], now: Timestamp) -> Option<u32> {
-    let known = runs.iter().rposition(|run| is_known(run.at, now));
-    let mut last = known.or_else(|| runs.len().checked_sub(1))?;
+    let mut last = runs
+        .iter()
+        .rposition(|run| is_known(run.at, now))
+        .or_else(|| runs.len().checked_sub(1))?;
     let mut goes_back = vec![false; runs.len()];
     goes_back[last] = true;
     for run in last + 1..runs.len() {

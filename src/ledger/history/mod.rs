@@ -1,4 +1,4 @@
-//! The history: a line for each run, each change of a believed state, and each change of an incident.
+//! The history: a line for each run, each change of a confirmed state, and each change of an incident.
 //!
 //! Each month has a file, `history/2026-11.jsonl`, to which its runs append. The first run of a month
 //! lists all unverified URLs, each later run only what differs from the run before. So a file can be
@@ -28,7 +28,7 @@ pub use base::BaseRun;
 pub use chains::VerificationsBuilder;
 pub use order::{Starts, is_known, take_future};
 pub use reading::{Lines, PastRun, PastRuns, is_history, lines, past_runs};
-pub use run_lines::{HistoryBase, HostLimits, Verification, run_lines};
+pub use run_lines::{HistoryBase, ImpairedHosts, Verification, run_lines};
 pub use verifications::{SoughtUrl, Verifications};
 
 const FOLDER: &str = "history";
@@ -44,7 +44,7 @@ pub fn folder(ledger: &Root) -> Root {
 pub enum HistoryLine {
     /// A run took place.
     Run(Box<RunLine>),
-    /// A URL's believed state has become another.
+    /// A URL's confirmed state has become another.
     Change(ChangeLine),
     /// An incident has opened, grown, shrunk or closed.
     Incident(IncidentLine),
@@ -85,12 +85,12 @@ pub struct RunLine {
     /// Number of URLs without a conclusion because our own network failed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub own_network: u64,
-    /// The hosts that refused requests until their `limit-patience` was over, if the run was about all their URLs.
+    /// The hosts that could not be checked whole, if the run was about all their URLs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub limited: Vec<String>,
-    /// The hosts that were `limited` in earlier runs, and of which the run checked all URLs in time, or found none.
+    pub impaired: Vec<String>,
+    /// The hosts that were `impaired` in earlier runs, and of which the run checked all URLs, or found none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub no_longer_limited: Vec<String>,
+    pub no_longer_impaired: Vec<String>,
     /// The days whose records were read in full; absent without a 304.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rehash: Option<RehashDays>,
@@ -117,7 +117,7 @@ pub struct RehashDays {
     pub days: u64,
 }
 
-/// One change of a believed state.
+/// One change of a confirmed state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeLine {
     /// The run that brought it.
@@ -129,9 +129,9 @@ pub struct ChangeLine {
     /// The request headers that tell records of the URL apart, such as `accept: text/turtle`, one a line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
-    /// The state that was believed.
+    /// The state that was confirmed.
     pub from: State,
-    /// The state that is believed now.
+    /// The state that is confirmed now.
     pub to: State,
 }
 

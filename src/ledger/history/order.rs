@@ -33,10 +33,15 @@ pub(super) fn in_order<T: InOrder>(mut runs: Vec<T>) -> Vec<(T, Option<u32>)> {
     let mut known = HashSet::new();
     runs.retain(|run| known.insert(run.id().to_owned()));
     drop(known);
-    let numbered = runs.iter().enumerate();
-    let by_id: HashMap<&str, usize> = numbered.map(|(number, run)| (run.id(), number)).collect();
-    let bases = runs.iter().map(|run| by_id.get(run.base()?).copied());
-    let mut bases: Vec<Option<usize>> = bases.collect();
+    let by_id: HashMap<&str, usize> = runs
+        .iter()
+        .enumerate()
+        .map(|(number, run)| (run.id(), number))
+        .collect();
+    let mut bases: Vec<Option<usize>> = runs
+        .iter()
+        .map(|run| by_id.get(run.base()?).copied())
+        .collect();
     cut_circles(&mut bases);
     let mut followers = vec![vec![]; runs.len()];
     let mut free = BinaryHeap::new();
@@ -87,8 +92,9 @@ pub fn take_future<T>(
     now: Timestamp,
     at: impl Fn(&T) -> Timestamp,
 ) -> Option<Timestamp> {
-    let future = runs.extract_if(.., |run| !is_known(at(run), now));
-    future.map(|run| at(&run)).max()
+    runs.extract_if(.., |run| !is_known(at(run), now))
+        .map(|run| at(&run))
+        .max()
 }
 
 /// The starts of runs, in their order.
@@ -111,8 +117,9 @@ impl Starts {
     /// The number of the first run that can have seen a job which was added then: the last run that began
     /// before.
     pub fn first_since(&self, added: Timestamp) -> usize {
-        let earlier = self.earliest.partition_point(|start| *start <= added);
-        earlier.saturating_sub(1)
+        self.earliest
+            .partition_point(|start| *start <= added)
+            .saturating_sub(1)
     }
 }
 

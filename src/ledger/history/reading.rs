@@ -47,12 +47,12 @@ pub struct PastRun {
     /// Number of URLs without a conclusion because our own network failed.
     #[serde(default, rename = "own-network")]
     pub own_network: u64,
-    /// The hosts whose `limit-patience` was over.
+    /// The hosts that could not be checked whole.
     #[serde(default)]
-    pub limited: Vec<String>,
+    pub impaired: Vec<String>,
     /// The hosts of earlier runs for which that is no longer so.
-    #[serde(default, rename = "no-longer-limited")]
-    pub no_longer_limited: Vec<String>,
+    #[serde(default, rename = "no-longer-impaired")]
+    pub no_longer_impaired: Vec<String>,
 }
 
 /// The runs of the past.
@@ -185,8 +185,7 @@ pub fn is_history(path: &Path) -> bool {
 /// Whether this is a year and a month, such as `2026-11`.
 fn is_month(name: &str) -> bool {
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let parts = name.rsplit_once('-');
-    parts.is_some_and(|(year, month)| {
+    name.rsplit_once('-').is_some_and(|(year, month)| {
         year.len() >= 4 && month.len() == 2 && digits(year) && digits(month)
     })
 }
@@ -194,8 +193,9 @@ fn is_month(name: &str) -> bool {
 /// The files of the history, oldest first.
 pub(super) fn files(folder: &Root) -> anyhow::Result<Vec<RootFile>> {
     let months = super::folder(folder);
-    let files = months.files();
-    let mut files = files.with_context(|| format!("cannot read {}", months.path().display()))?;
+    let mut files = months
+        .files()
+        .with_context(|| format!("cannot read {}", months.path().display()))?;
     files.retain(|file| is_history(&Path::new(FOLDER).join(file.name())));
     Ok(files)
 }

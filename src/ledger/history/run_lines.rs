@@ -29,11 +29,11 @@ pub struct Verification {
     pub not_modified: BTreeSet<String>,
 }
 
-/// The hosts that refused requests until their `limit-patience` was over, as a run found them.
+/// The hosts that a run could not check whole.
 #[derive(Debug, Default)]
-pub struct HostLimits {
+pub struct ImpairedHosts {
     /// Those of this run, if it was about all their URLs.
-    pub limited: Vec<String>,
+    pub impaired: Vec<String>,
     /// Those of earlier runs that are it no longer.
     pub no_longer: Vec<String>,
 }
@@ -44,12 +44,12 @@ pub fn run_lines(
     selection: &Selection,
     base: HistoryBase,
     verification: Verification,
-    limits: HostLimits,
+    hosts: ImpairedHosts,
 ) -> Vec<HistoryLine> {
     let run = &envelope.run;
     let line = RunLine {
-        limited: limits.limited,
-        no_longer_limited: limits.no_longer,
+        impaired: hosts.impaired,
+        no_longer_impaired: hosts.no_longer,
         ..run_line(envelope, selection, base, verification)
     };
     let mut lines = vec![HistoryLine::Run(Box::new(line))];
@@ -63,8 +63,7 @@ pub fn run_lines(
             to: change.to,
         })
     }));
-    let incidents = envelope.incidents.iter();
-    let changed = incidents.filter(|incident| {
+    let changed = envelope.incidents.iter().filter(|incident| {
         let is_changed = !matches!(incident.phase, Phase::Unchanged);
         // The history is that of broken promises.
         !incident.id.is_empty() && is_changed && !incident.is_notice()
@@ -89,7 +88,7 @@ pub fn run_lines(
 fn phase(incident: &Incident) -> Phase {
     let begins = incident.notice.is_some() && incident.urls.iter().all(|url| url.new);
     match incident.phase {
-        Phase::Became if begins => Phase::Opened,
+        Phase::Changed if begins => Phase::Opened,
         phase => phase,
     }
 }
@@ -113,8 +112,8 @@ fn run_line(
         verified: coverage.static_verified,
         not_modified: coverage.not_modified,
         own_network: coverage.own_network,
-        limited: vec![],
-        no_longer_limited: vec![],
+        impaired: vec![],
+        no_longer_impaired: vec![],
         rehash: (coverage.not_modified > 0).then(|| RehashDays {
             every: rehash.every(),
             days: rehash.days(),
@@ -159,7 +158,10 @@ impl Verification {
                 .collect();
         }
         let again: BTreeSet<String> = self.again().cloned().collect();
-        let before = self.before.into_iter().filter(|url| !again.contains(url));
-        before.chain(self.unverified).collect()
+        self.before
+            .into_iter()
+            .filter(|url| !again.contains(url))
+            .chain(self.unverified)
+            .collect()
     }
 }

@@ -113,9 +113,13 @@ impl Verifications {
                 Start::Run(earlier) => start = earlier,
             }
         }
-        let urls = self.urls.iter();
-        let unverified = urls.filter(|(_, url)| self.is_unverified(**url, run.place));
-        Some(unverified.map(|(text, _)| text.clone()).collect())
+        Some(
+            self.urls
+                .iter()
+                .filter(|(_, url)| self.is_unverified(**url, run.place))
+                .map(|(text, _)| text.clone())
+                .collect(),
+        )
     }
 
     /// When the last run began that read all bytes of this URL and found them as promised. With
@@ -157,8 +161,9 @@ impl Verifications {
                 return since;
             }
             let begin = last.map_or(0, |last| last.place.number as usize);
-            let mut runs = chain.runs[begin..=end.number as usize].iter();
-            let read = runs.find(&has_read);
+            let read = chain.runs[begin..=end.number as usize]
+                .iter()
+                .find(&has_read);
             since = read.map(|run| self.runs[*run as usize].at).or(since);
             if last.is_some() {
                 return since;

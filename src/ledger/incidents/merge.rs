@@ -23,8 +23,8 @@ struct Documents {
 
 /// Merges the versions of an incident's file. `None` if the file is gone.
 ///
-/// A notifier's position goes back to the last event that both sides have: it may hear an event twice,
-/// and misses none.
+/// Of the newest cards that both sides delivered, the later one counts: the next run sees that it differs from the
+/// merged incident.
 ///
 /// # Errors
 /// If both sides changed the file, and a version is not YAML.
@@ -37,21 +37,30 @@ pub fn merge(versions: Versions) -> Result<Option<Vec<u8>>, UnreadableVersion> {
         return Ok(versions.ours.or(versions.theirs).map(<[u8]>::to_vec));
     };
     let (ours, theirs) = (read(ours, "ours")?, read(theirs, "theirs")?);
-    let both = ours.events.iter().zip(&theirs.events);
-    let shared = both.take_while(|(ours, theirs)| ours == theirs).count();
+    let shared = ours
+        .events
+        .iter()
+        .zip(&theirs.events)
+        .take_while(|(ours, theirs)| ours == theirs)
+        .count();
     let prefix = &ours.events[..shared];
     let tails = [&ours.events[shared..], &theirs.events[shared..]].map(by_run);
     let runs: BTreeSet<&String> = tails.iter().flat_map(BTreeMap::keys).collect();
     let tail = runs.into_iter().flat_map(|run| {
         let events = tails.iter().filter_map(|tail| tail.get(run));
         // A run appends once: the side with fewer events has lost some.
-        let longest =
-            events.max_by_key(|events| (events.len(), write_documents(events.iter().copied())));
-        longest.cloned().unwrap_or_default()
+        events
+            .max_by_key(|events| (events.len(), write_documents(events.iter().copied())))
+            .cloned()
+            .unwrap_or_default()
     });
-    let metadata = metadata(&ours.metadata, &theirs.metadata, prefix);
-    let documents = [&metadata].into_iter().chain(prefix).chain(tail);
-    let documents: Vec<Mapping> = documents.cloned().collect();
+    let metadata = metadata(&ours.metadata, &theirs.metadata);
+    let documents: Vec<Mapping> = [&metadata]
+        .into_iter()
+        .chain(prefix)
+        .chain(tail)
+        .cloned()
+        .collect();
     Ok(Some(write_documents(&documents).into_bytes()))
 }
 
@@ -87,7 +96,7 @@ fn id_of(event: &Mapping) -> String {
 }
 
 /// The metadata. An incident is closed for sure only if both sides know so: otherwise the next run looks.
-fn metadata(ours: &Mapping, theirs: &Mapping, prefix: &[Mapping]) -> Mapping {
+fn metadata(ours: &Mapping, theirs: &Mapping) -> Mapping {
     let mut merged = Mapping::new();
     for (key, value) in theirs.iter().chain(ours.iter()) {
         let greatest = greater(ours.get(key), theirs.get(key));
@@ -97,14 +106,12 @@ fn metadata(ours: &Mapping, theirs: &Mapping, prefix: &[Mapping]) -> Mapping {
         merged.remove("closed");
     }
     let empty = Mapping::new();
-    let [ours, theirs] = [ours, theirs].map(|it| {
-        let notified = it.get("notified").and_then(Value::as_map);
-        notified.unwrap_or(&empty)
-    });
+    let [ours, theirs] =
+        [ours, theirs].map(|it| it.get("notified").and_then(Value::as_map).unwrap_or(&empty));
     let mut notified = Mapping::new();
     for (name, _) in theirs.iter().chain(ours.iter()) {
         let [ours, theirs] = [ours, theirs].map(|it| it.get(name).and_then(Value::as_map));
-        notified.insert(name, heard(ours, theirs, prefix));
+        notified.insert(name, newest(ours, theirs));
     }
     if notified.is_empty() {
         merged.remove("notified");
@@ -114,87 +121,29 @@ fn metadata(ours: &Mapping, theirs: &Mapping, prefix: &[Mapping]) -> Mapping {
     merged
 }
 
-/// The position of a notifier, with the later times and the facts of both sides.
-fn heard(ours: Option<&Mapping>, theirs: Option<&Mapping>, prefix: &[Mapping]) -> Mapping {
+/// The later of two newest cards, with the facts of both sides.
+fn newest(ours: Option<&Mapping>, theirs: Option<&Mapping>) -> Mapping {
     let empty = Mapping::new();
     let (ours, theirs) = (ours.unwrap_or(&empty), theirs.unwrap_or(&empty));
-    let mut merged = Mapping::new();
-    let is_filter = |key: &str| matches!(key, "filter" | "former");
-    let others = theirs.iter().chain(ours.iter());
-    for (key, value) in others.filter(|(key, _)| !is_filter(key)) {
-        let both = (ours.get(key), theirs.get(key));
-        let value = match both {
-            (Some(Value::Map(ours)), Some(Value::Map(theirs))) => {
-                let mut facts = Mapping::new();
-                for (key, value) in theirs.iter().chain(ours.iter()) {
-                    let greatest = greater(ours.get(key), theirs.get(key));
-                    facts.insert(key, greatest.unwrap_or(value).clone());
-                }
-                Value::Map(facts)
-            }
-            (ours, theirs) => greater(ours, theirs).unwrap_or(value).clone(),
-        };
-        merged.insert(key, value);
+    let rank = |card: &&Mapping| (text_of(card, "at"), format!("{card:?}"));
+    let mut merged = ours.clone();
+    if rank(&theirs) > rank(&ours) {
+        merged = theirs.clone();
     }
-    let through = position(ours, prefix).max(position(theirs, prefix));
-    match through.map(|position| id_of(&prefix[position])) {
-        Some(through) => merged.insert("through", through),
-        None => merged.remove("through"),
-    };
-    let (filter, former) = filters([ours, theirs], prefix);
-    if let Some(filter) = filter {
-        merged.insert("filter", filter);
+    let facts = |card: &Mapping| card.get("facts").and_then(Value::as_map).cloned();
+    let (ours, theirs) = (
+        facts(ours).unwrap_or_default(),
+        facts(theirs).unwrap_or_default(),
+    );
+    let mut facts = Mapping::new();
+    for (key, value) in theirs.iter().chain(ours.iter()) {
+        let greatest = greater(ours.get(key), theirs.get(key));
+        facts.insert(key, greatest.unwrap_or(value).clone());
     }
-    if !former.is_empty() {
-        merged.insert("former", Value::List(former));
+    if !facts.is_empty() {
+        merged.insert("facts", facts);
     }
     merged
-}
-
-/// The last event of both sides that a notifier has heard.
-fn position(heard: &Mapping, prefix: &[Mapping]) -> Option<usize> {
-    let through = text_of(heard, "through")?;
-    let known = prefix.iter().rposition(|event| id_of(event) == through);
-    known.or(prefix.len().checked_sub(1))
-}
-
-/// The filter of the side that has heard more, and the former positions of both sides, to which that of the
-/// other side belongs then.
-fn filters(sides: [&Mapping; 2], prefix: &[Mapping]) -> (Option<Value>, Vec<Value>) {
-    let text = |value: &Value| format!("{value:?}");
-    let rank = |side: &&Mapping| (position(side, prefix), side.get("filter").map(text));
-    let mut known = sides.map(|side| (side, side.get("filter")));
-    known.sort_by_key(|(side, _)| rank(side));
-    let [(less, other), (_, filter)] = known;
-    let filter = filter.or(other);
-    let lists = sides.into_iter().flat_map(|side| match side.get("former") {
-        Some(Value::List(former)) => former.clone(),
-        _ => vec![],
-    });
-    let mut former: Vec<Mapping> = lists
-        .filter_map(|position| match position {
-            Value::Map(position) => Some(position),
-            _ => None,
-        })
-        .collect();
-    if other.is_some() && other != filter {
-        let keys = ["filter", "run-at", "through"];
-        let values = keys.map(|key| Some((key, less.get(key)?.clone())));
-        let mut moved = Mapping::new();
-        for (key, value) in values.into_iter().flatten() {
-            moved.insert(key, value);
-        }
-        former.push(moved);
-    }
-    let moved = former.into_iter().filter_map(|mut former| {
-        let through = position(&former, prefix)?;
-        former.insert("through", id_of(&prefix[through]));
-        Some(Value::Map(former))
-    });
-    let mut former: Vec<Value> = moved.collect();
-    former.sort_by_key(text);
-    former.dedup();
-    (filter.cloned(), former)
 }
 
 /// The greater of two values; the other one if one is missing.
@@ -222,18 +171,16 @@ mod tests {
 
     use super::*;
 
-    /// An incident of these runs, of which a notifier has heard those up to the number.
-    fn file(runs: &[u8], heard: usize, is_closed: bool) -> String {
+    /// An incident of these runs, of which a notifier delivered a card in this second.
+    fn file(runs: &[u8], second: usize, is_closed: bool) -> String {
         let id = |run: u8| format!("20261102T0417{run:02}Z-{run:08x}");
         let mut text = "---\n".to_owned();
         if is_closed {
             text += "closed: '2026-11-02T04:17:00Z'\n";
         }
         text += "format: 2\nhost: a.example\nkey: 0123456789abcdef\nnotified:\n  mail:\n";
-        writeln!(text, "    run-at: '2026-11-02T04:17:{heard:02}Z'").unwrap();
-        if let Some(last) = heard.checked_sub(1) {
-            writeln!(text, "    through: {}", id(runs[last])).unwrap();
-        }
+        writeln!(text, "    at: '2026-11-02T04:17:{second:02}Z'").unwrap();
+        writeln!(text, "    digest: '{second:016}'").unwrap();
         for run in runs {
             write!(text, "---\nevent: grown\nid: {}\n", id(*run)).unwrap();
         }
@@ -251,26 +198,16 @@ mod tests {
         String::from_utf8(there).unwrap()
     }
 
-    /// The same file, which the notifier heard under the filter of an owner.
-    fn with_owner(file: &str, owner: &str) -> String {
-        let filter = format!("  mail:\n    filter:\n      owners:\n      - {owner}\n");
-        file.replace("  mail:\n", &filter)
-    }
-
     #[test]
-    fn a_filter_of_the_other_side_becomes_a_former_one() {
+    fn the_later_card_counts_with_the_facts_of_both_sides() {
         let base = file(&[1, 2], 1, false);
-        let ours = with_owner(&file(&[1, 2], 2, false), "gaia");
-        let theirs = with_owner(&file(&[1, 2, 3], 1, false), "tess");
-        let both = merged(&base, &ours, &theirs);
-        insta::assert_snapshot!(both);
-        // A side that did not change the filter adds nothing.
-        let same = merged(
-            &base,
-            &ours,
-            &with_owner(&file(&[1, 2, 3], 1, false), "gaia"),
-        );
-        assert!(!same.contains("former"), "{same}");
+        let with = |file: String, fact: &str| {
+            let facts = format!("  mail:\n    facts:\n      {fact}\n");
+            file.replace("  mail:\n", &facts)
+        };
+        let ours = with(file(&[1, 2], 2, false), "issue: '7'");
+        let theirs = with(file(&[1, 2, 3], 4, false), "message-id: 1@a.example");
+        insta::assert_snapshot!(merged(&base, &ours, &theirs));
     }
 
     #[test]
@@ -281,12 +218,8 @@ mod tests {
             &file(&[1, 2, 5], 3, true),
             &file(&[1, 2, 4, 6], 2, false),
         );
-        // The events after the second one may not have been heard, and the next run looks.
-        let expected = file(&[1, 2, 4, 5, 6], 2, false);
-        assert_eq!(
-            merged,
-            expected.replace("at: '2026-11-02T04:17:02Z'", "at: '2026-11-02T04:17:03Z'")
-        );
+        // The next run looks whether the card says so.
+        assert_eq!(merged, file(&[1, 2, 4, 5, 6], 3, false));
     }
 
     proptest! {
@@ -295,15 +228,15 @@ mod tests {
             shared in 0_u8..4,
             ours in prop::collection::btree_set(10_u8..60, 0..5),
             theirs in prop::collection::btree_set(10_u8..60, 0..5),
-            heard in 0_usize..9,
-            hears in 0_usize..9,
+            at in 0_usize..9,
+            other_at in 0_usize..9,
             closed in any::<(bool, bool)>(),
         ) {
             let runs = |own: &BTreeSet<u8>| -> Vec<u8> { (0..shared).chain(own.iter().copied()).collect() };
             let base = file(&runs(&BTreeSet::new()), 0, false);
             let [one, other] = [&ours, &theirs].map(runs);
-            let first = file(&one, heard.min(one.len()), closed.0);
-            let second = file(&other, hears.min(other.len()), closed.1);
+            let first = file(&one, at, closed.0);
+            let second = file(&other, other_at, closed.1);
             let text = merged(&base, &first, &second);
             for run in one.iter().chain(&other) {
                 let id = format!("id: 20261102T0417{run:02}Z-{run:08x}\n");
@@ -311,12 +244,6 @@ mod tests {
             }
             if base != first && base != second && first != second {
                 prop_assert_eq!(text.contains("closed:"), closed.0 && closed.1);
-                // Equal new events are shared too.
-                let equal = one.iter().zip(&other).take_while(|(one, other)| one == other).count();
-                let through = text.split("through: ").nth(1).map(|rest| &rest[..25]);
-                let known = one[..equal].iter().map(|run| format!("20261102T0417{run:02}Z-{run:08x}"));
-                let known: Vec<String> = known.collect();
-                prop_assert!(through.is_none_or(|through| known.iter().any(|it| it == through)));
             }
         }
     }

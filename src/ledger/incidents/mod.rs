@@ -1,10 +1,10 @@
 //! The incidents: a file each in `incidents/`, kept after the incident has closed.
 //!
-//! The first document has what identifies the incident, and what each notifier has heard; each further one
-//! is an event. A run appends events and changes no earlier one, so that versions of a file merge.
+//! The first document has what identifies the incident, and the newest card that each notifier has delivered; each
+//! further one is an event. A run appends events and changes no earlier one, so that versions of a file merge.
 
-mod heard;
 mod merge;
+mod newest_card;
 mod yaml;
 
 use std::collections::BTreeMap;
@@ -21,8 +21,8 @@ use crate::explain::explain;
 use crate::limits;
 use yaml::to_text;
 
-pub use heard::{Filter, FormerPosition, Heard};
 pub use merge::merge;
+pub use newest_card::NewestCard;
 pub use yaml::{IncidentFile, parse};
 pub(super) use yaml::{from_document, to_document};
 
@@ -111,10 +111,9 @@ impl Incidents {
 
     /// Writes the incidents that have changed, each atomically.
     pub fn save(&self, incidents: &[IncidentFile]) -> anyhow::Result<()> {
-        let changed = incidents
+        incidents
             .iter()
-            .filter(|incident| !self.known.contains(incident));
-        changed
+            .filter(|incident| !self.known.contains(incident))
             .into_iter()
             .try_for_each(|incident| write(&self.folder, incident))
     }
@@ -158,8 +157,9 @@ pub fn of_id(ledger: &Root, id: &str) -> anyhow::Result<Option<IncidentFile>> {
 }
 
 fn files(folder: &Root) -> anyhow::Result<Vec<RootFile>> {
-    let files = folder.files();
-    files.with_context(|| format!("cannot read {}", folder.path().display()))
+    folder
+        .files()
+        .with_context(|| format!("cannot read {}", folder.path().display()))
 }
 
 fn file_of(folder: &Root, id: &str) -> RootFile {
@@ -210,8 +210,8 @@ fn read(file: &RootFile, id: &str) -> anyhow::Result<IncidentFile> {
 
 fn write(folder: &Root, incident: &IncidentFile) -> anyhow::Result<()> {
     let file = file_of(folder, &incident.log.id);
-    let written = file.replace(to_text(incident)?.as_bytes());
-    written.with_context(|| format!("cannot write {file}"))
+    file.replace(to_text(incident)?.as_bytes())
+        .with_context(|| format!("cannot write {file}"))
 }
 
 impl IncidentFile {
@@ -222,24 +222,30 @@ impl IncidentFile {
         Some(incident)
     }
 
-    /// Moves the position of a notifier; its facts stay.
-    pub fn hear(&mut self, notifier: &str, heard: Heard) {
+    /// Notes the newest card that a notifier has delivered; its facts stay.
+    pub fn deliver(&mut self, notifier: &str, card: NewestCard) {
         let known = self.notified.entry(notifier.to_owned()).or_default();
         let facts = std::mem::take(&mut known.facts);
-        *known = Heard { facts, ..heard };
+        *known = NewestCard { facts, ..card };
     }
 
-    /// When the run began whose message told each notifier last.
-    pub fn notified_at(&self) -> BTreeMap<String, Option<Timestamp>> {
-        let notified = self.notified.iter();
-        let at = notified.map(|(name, heard)| (name.clone(), heard.told_at()));
-        at.collect()
+    /// The newest card that a notifier has delivered; without one, as before the first.
+    pub fn newest(&self, notifier: &str) -> NewestCard {
+        self.notified.get(notifier).cloned().unwrap_or_default()
+    }
+
+    /// Number of events until the last one with this id, which covers all events of its run; 0 without such an event.
+    pub fn events_until(&self, id: &str) -> usize {
+        let last = self.log.events.iter().rposition(|event| event.id == id);
+        last.map_or(0, |last| last + 1)
     }
 
     /// The facts that each notifier remembers.
     pub fn facts(&self) -> BTreeMap<String, BTreeMap<String, Shown>> {
-        let notified = self.notified.iter();
-        let facts = notified.map(|(name, heard)| (name.clone(), heard.facts.clone()));
+        let facts = self
+            .notified
+            .iter()
+            .map(|(name, card)| (name.clone(), card.facts.clone()));
         facts.filter(|(_, facts)| !facts.is_empty()).collect()
     }
 }

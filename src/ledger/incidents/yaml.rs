@@ -11,7 +11,7 @@ use urldb_format::{Mapping, Schema, Value, read_documents, write_documents};
 use urldb_protocol::{Contents, Evidence, Shown};
 use urldb_verdict::incident::{Event, IncidentLog, time_of};
 
-use super::heard::Heard;
+use super::newest_card::NewestCard;
 
 /// The form of the files. A file of another form is of a newer program.
 const FORMAT: u64 = 2;
@@ -52,7 +52,7 @@ const INTEGERS: [&str; 24] = [
     "warnings",
     "within-hours",
 ];
-const BOOLEANS: [&str; 5] = ["again", "new", "single", "sure", "unconfirmed"];
+const BOOLEANS: [&str; 3] = ["new", "single", "unconfirmed"];
 
 /// Keys that a file leaves out if their values are empty: only these, since the reader of a file knows them as
 /// empty. Of every other key, the type says when it is absent.
@@ -66,8 +66,8 @@ const NOTIFIED: &str = "notified";
 pub struct IncidentFile {
     /// The events.
     pub log: IncidentLog,
-    /// The position of each notifier, by its name.
-    pub notified: BTreeMap<String, Heard>,
+    /// The newest card that each notifier has delivered, by its name.
+    pub notified: BTreeMap<String, NewestCard>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -81,23 +81,7 @@ struct Metadata {
     host: String,
     key: String,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    notified: BTreeMap<String, Heard>,
-}
-
-impl IncidentFile {
-    /// Number of events that the notifier has heard.
-    pub fn heard(&self, notifier: &str) -> usize {
-        let through = self.notified.get(notifier);
-        let through = through.and_then(|heard| heard.through.as_deref());
-        through.map_or(0, |through| self.position(through))
-    }
-
-    /// Number of events until the last one with this id, which covers all events of its run; 0 without such an
-    /// event.
-    pub fn position(&self, through: &str) -> usize {
-        let last = self.log.events.iter().rposition(|it| it.id == through);
-        last.map_or(0, |last| last + 1)
-    }
+    notified: BTreeMap<String, NewestCard>,
 }
 
 pub(super) fn to_text(file: &IncidentFile) -> anyhow::Result<String> {
@@ -237,8 +221,11 @@ fn drop_last(contents: &mut Option<Contents>) -> bool {
     let Some(contents) = contents else {
         return false;
     };
-    let lines = contents.members.iter_mut().rev();
-    let mut lines = lines.filter_map(|member| Some(&mut member.text.as_mut()?.lines));
+    let mut lines = contents
+        .members
+        .iter_mut()
+        .rev()
+        .filter_map(|member| Some(&mut member.text.as_mut()?.lines));
     lines.any(|lines| lines.pop().is_some()) || contents.members.pop().is_some()
 }
 
@@ -307,39 +294,41 @@ fn from_json<T: DeserializeOwned>(fields: Map<String, Json>) -> anyhow::Result<T
 }
 
 fn to_json(mapping: &Mapping, is_ours: bool) -> Map<String, Json> {
-    let fields = mapping.iter().map(|(key, value)| {
-        let is_number = is_ours && INTEGERS.contains(&key);
-        let is_flag = is_ours && BOOLEANS.contains(&key);
-        let value = match value {
-            Value::Map(fields) => Json::Object(to_json(fields, is_ours && key != NOTIFIED)),
-            Value::List(items) => {
-                let items = items.iter().filter_map(|item| match item {
-                    Value::Map(fields) => Some(Json::Object(to_json(fields, is_ours))),
-                    item => item.as_text().map(Json::from),
-                });
-                items.collect()
-            }
-            Value::Text(text) | Value::Plain(text) | Value::Quoted(text) if is_number => {
-                let number: Option<u64> = text.parse().ok();
-                number.map_or(Json::Null, |number| Json::Number(Number::from(number)))
-            }
-            Value::Text(text) | Value::Plain(text) | Value::Quoted(text) if is_flag => {
-                Json::Bool(text == "true")
-            }
-            Value::Text(text) | Value::Plain(text) | Value::Quoted(text) => {
-                Json::from(text.as_str())
-            }
-            Value::Int(number) => Json::from(*number),
-            Value::Bool(flag) => Json::Bool(*flag),
-        };
-        let key = if is_ours {
-            key.replace('-', "_")
-        } else {
-            key.to_owned()
-        };
-        (key, value)
-    });
-    fields.collect()
+    mapping
+        .iter()
+        .map(|(key, value)| {
+            let is_number = is_ours && INTEGERS.contains(&key);
+            let is_flag = is_ours && BOOLEANS.contains(&key);
+            let value = match value {
+                Value::Map(fields) => Json::Object(to_json(fields, is_ours && key != NOTIFIED)),
+                Value::List(items) => items
+                    .iter()
+                    .filter_map(|item| match item {
+                        Value::Map(fields) => Some(Json::Object(to_json(fields, is_ours))),
+                        item => item.as_text().map(Json::from),
+                    })
+                    .collect(),
+                Value::Text(text) | Value::Plain(text) | Value::Quoted(text) if is_number => {
+                    let number: Option<u64> = text.parse().ok();
+                    number.map_or(Json::Null, |number| Json::Number(Number::from(number)))
+                }
+                Value::Text(text) | Value::Plain(text) | Value::Quoted(text) if is_flag => {
+                    Json::Bool(text == "true")
+                }
+                Value::Text(text) | Value::Plain(text) | Value::Quoted(text) => {
+                    Json::from(text.as_str())
+                }
+                Value::Int(number) => Json::from(*number),
+                Value::Bool(flag) => Json::Bool(*flag),
+            };
+            let key = if is_ours {
+                key.replace('-', "_")
+            } else {
+                key.to_owned()
+            };
+            (key, value)
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -451,11 +440,13 @@ mod tests {
             urls: vec![url("/2", false)],
             ..Event::default()
         };
-        let heard = Heard {
-            run_at: Some("2026-11-04T04:17:02Z".parse().unwrap()),
+        let card = NewestCard {
+            at: Some("2026-11-04T04:17:02Z".parse().unwrap()),
             through: Some(shrunk.id.clone()),
+            digest: Some("0123456789abcdef".to_owned()),
+            urls: 1,
+            states: ["changed".to_owned()].into(),
             facts: BTreeMap::from([("message-id".to_owned(), shown("1.2@example.org"))]),
-            ..Heard::default()
         };
         IncidentFile {
             log: IncidentLog {
@@ -465,8 +456,8 @@ mod tests {
                 events: vec![opened, shrunk],
             },
             notified: BTreeMap::from([
-                ("gaia".to_owned(), Heard::default()),
-                ("mail_1".to_owned(), heard),
+                ("gaia".to_owned(), NewestCard::default()),
+                ("mail_1".to_owned(), card),
             ]),
         }
     }
@@ -505,17 +496,6 @@ mod tests {
         let text = to_text(&incident).unwrap();
         assert_eq!(text.matches("event: opened").count(), 3);
         assert_eq!(parse(&incident.log.id, &text).unwrap(), incident);
-    }
-
-    #[test]
-    fn a_cursor_covers_all_events_of_its_run() {
-        let mut incident = incident();
-        let mut again = incident.log.events[1].clone();
-        again.event = EventKind::Muted;
-        incident.log.events.push(again);
-        assert_eq!(incident.heard("mail_1"), 3);
-        assert_eq!(incident.heard("gaia"), 0);
-        assert_eq!(incident.heard("unknown"), 0);
     }
 
     #[test]
@@ -602,12 +582,11 @@ mod tests {
             let contents = event.evidence[0].contents.as_mut().unwrap();
             (contents.files, contents.single) = (number, flag);
             contents.members[0].name = shown(&texts[2]);
-            event.sure = flag;
             event.unconfirmed = !flag;
             event.host_urls = Some(number);
             let facts = BTreeMap::from([(texts[7].clone(), shown(&texts[8]))]);
-            let heard = Heard { facts, ..Heard::default() };
-            incident.notified = BTreeMap::from([(texts[8].clone(), heard)]);
+            let card = NewestCard { facts, ..NewestCard::default() };
+            incident.notified = BTreeMap::from([(texts[8].clone(), card)]);
             let text = to_text(&incident).unwrap();
             prop_assert_eq!(parse(&incident.log.id, &text).unwrap(), incident);
         }

@@ -99,21 +99,19 @@ fn tell(
             name,
             audience,
             routing: &routing,
-            // No scenario merges branches.
-            keeps_threads: false,
         };
         let report = report_for(&world.report(base), &world.files, section);
-        world.hear(name, report.passed);
+        world.deliver(name, report.passed);
         let is_down = *event == Some(StepEvent::ServiceIsDown);
         if is_down && report.has_news {
-            world.expect(name, report.heard.into_iter().map(|(id, _)| id));
+            world.expect(name, report.delivered.into_iter().map(|(id, _)| id));
         } else if report.has_news {
             let mut envelope = report.envelope;
             envelope.delay = world.take_delay();
             let Some(facts) = deliver(&envelope) else {
                 return;
             };
-            world.hear(name, report.heard);
+            world.deliver(name, report.delivered);
             world.remember(name, facts);
         }
         if *event == Some(StepEvent::WeekIsOver) && teller.has_weekly {
@@ -160,7 +158,7 @@ mod tests {
 
     /// The messages of a scenario: headline, and the phases of its incidents.
     fn played(number: &str, extent: Extent) -> Vec<Envelope> {
-        let mut told = vec![];
+        let mut delivered = vec![];
         let scenario = Scenario::find(number).unwrap();
         let teller = Teller {
             name: "chat",
@@ -174,13 +172,13 @@ mod tests {
                 key: "issue".to_owned(),
                 value: Shown::new("38", 10),
             });
-            told.push(envelope.clone());
+            delivered.push(envelope.clone());
             Some(fact.into_iter().collect())
         });
-        told
+        delivered
     }
 
-    fn headlines(told: &[Envelope]) -> Vec<String> {
+    fn headlines(delivered: &[Envelope]) -> Vec<String> {
         let headline = |envelope: &Envelope| {
             let scope = match envelope.week {
                 Some(_) => urldb_render::Scope::Week,
@@ -190,40 +188,42 @@ mod tests {
                 urldb_render::compose(envelope, scope, &urldb_render::Deliveries::default());
             message.headline.text
         };
-        told.iter().map(headline).collect()
+        delivered.iter().map(headline).collect()
     }
 
     #[test]
     fn every_scenario_plays_to_its_end() {
         for scenario in &scripts::SCENARIOS {
             let number = scenario.number;
-            let told = played(number, Extent::Whole);
-            assert!(told.len() >= 2 || number == "06", "{number}");
+            let delivered = played(number, Extent::Whole);
+            assert!(delivered.len() >= 2 || number == "06", "{number}");
             let phases = |envelope: &Envelope| -> HashSet<Phase> {
                 envelope.incidents.iter().map(|it| it.phase).collect()
             };
-            let is_weekly = told[0].week.is_some();
+            let is_weekly = delivered[0].week.is_some();
             if number != "06" && !is_weekly {
-                assert!(phases(&told[0]).contains(&Phase::Opened), "{number}");
+                assert!(phases(&delivered[0]).contains(&Phase::Opened), "{number}");
             }
-            let last = told.last().unwrap();
+            let last = delivered.last().unwrap();
             assert_eq!(phases(last), [Phase::Closed].into(), "{number}");
             assert_eq!(last.run.started, base().run.started, "{number}");
-            let replies = told[1..].iter().filter(|envelope| envelope.week.is_none());
+            let replies = delivered[1..]
+                .iter()
+                .filter(|envelope| envelope.week.is_none());
             let replies = replies.map(|envelope| &envelope.incidents[0]);
             for incident in replies.filter(|it| it.phase != Phase::Opened) {
                 let facts = &incident.threads["chat"];
                 assert_eq!(facts["issue"], "38", "{number}");
             }
-            for envelope in &told {
+            for envelope in &delivered {
                 let is_about_nothing = envelope.incidents.is_empty() && envelope.week.is_none();
                 assert!(envelope.run.test && !is_about_nothing, "{number}");
                 assert_eq!(envelope.run.project, "sky-urls");
             }
             // No two messages have one id.
-            let ids: BTreeSet<&str> = told.iter().map(Envelope::tells).collect();
-            assert_eq!(ids.len(), told.len(), "{number}");
-            for headline in headlines(&told) {
+            let ids: BTreeSet<&str> = delivered.iter().map(Envelope::tells).collect();
+            assert_eq!(ids.len(), delivered.len(), "{number}");
+            for headline in headlines(&delivered) {
                 assert!(headline.starts_with("[test] "), "{number}: {headline}");
             }
         }
@@ -293,13 +293,13 @@ mod tests {
         assert_eq!(delay.now.duration_since(delay.first_tried), day(3));
         assert_eq!(delay.now.duration_since(delay.last_tried), day(1));
         assert_eq!(late.incidents[0].phase, Phase::Closed);
-        // Comes and goes is told once.
+        // Flapping is told once.
         let unsteady = played("03", Extent::Whole);
-        let comes_and_goes = |envelope: &&Envelope| {
+        let flapping = |envelope: &&Envelope| {
             let incident = &envelope.incidents[0];
-            incident.phase.is_news() && incident.comes_and_goes()
+            incident.phase.is_news() && incident.is_flapping()
         };
-        assert_eq!(unsteady.iter().filter(comes_and_goes).count(), 1);
+        assert_eq!(unsteady.iter().filter(flapping).count(), 1);
     }
 
     #[test]

@@ -33,13 +33,13 @@ pub(super) struct Step {
     pub(super) hours: i64,
     pub(super) runs: usize,
     /// The answers that are new, of some of the URLs.
-    pub(super) changes: &'static [(Range<usize>, Sight)],
+    pub(super) changes: &'static [(Range<usize>, SeenState)],
     pub(super) event: Option<StepEvent>,
 }
 
 /// A record as a run sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sight {
+pub(super) enum SeenState {
     /// The promised bytes.
     Kept,
     /// Other bytes.
@@ -67,9 +67,9 @@ pub(super) enum StepEvent {
     WeekIsOver,
 }
 
-use Sight::{Accepted, Expired, Gone, Grown, Kept, Removed};
+use SeenState::{Accepted, Expired, Gone, Grown, Kept, Removed};
 
-const fn runs(hours: i64, runs: usize, changes: &'static [(Range<usize>, Sight)]) -> Step {
+const fn runs(hours: i64, runs: usize, changes: &'static [(Range<usize>, SeenState)]) -> Step {
     Step {
         hours,
         runs,
@@ -78,11 +78,11 @@ const fn runs(hours: i64, runs: usize, changes: &'static [(Range<usize>, Sight)]
     }
 }
 
-const fn run(hours: i64, changes: &'static [(Range<usize>, Sight)]) -> Step {
+const fn run(hours: i64, changes: &'static [(Range<usize>, SeenState)]) -> Step {
     runs(hours, 1, changes)
 }
 
-const fn with(hours: i64, changes: &'static [(Range<usize>, Sight)], event: StepEvent) -> Step {
+const fn with(hours: i64, changes: &'static [(Range<usize>, SeenState)], event: StepEvent) -> Step {
     Step {
         hours,
         runs: 1,
@@ -132,7 +132,7 @@ pub(super) const SCENARIOS: [Scenario; 12] = [
     },
     Scenario {
         number: "03",
-        title: "one URL comes and goes",
+        title: "one URL flaps",
         paths: ("/p/07.dat", ""),
         urls: 1,
         certificate: None,

@@ -10,13 +10,13 @@ use urldb_protocol::{
     Promised, Reason, Remembered, Shown, State,
 };
 use urldb_verdict::incident::{
-    Event, EventUrl, EvidenceFacts, FileFacts, IncidentLog, LimitFacts, Mark, MemberKey,
-    OwnNetwork, Reader, RunFacts, RunResult, Runs, UrlOutcome, append, breaks_after, time_of, view,
+    Event, EventUrl, EvidenceFacts, FileFacts, ImpairedFacts, IncidentLog, Mark, MemberKey,
+    RunFacts, RunResult, Runs, UrlOutcome, append, breaks_after, time_of, view_since,
 };
 use urldb_verdict::{CertificateFacts, HostCertificates, UrlStatus};
 
-use super::scripts::{Extent, Scenario, Sight, Step, StepEvent};
-use crate::ledger::{Heard, IncidentFile, PastRun};
+use super::scripts::{Extent, Scenario, SeenState, Step, StepEvent};
+use crate::ledger::{IncidentFile, NewestCard, PastRun};
 use crate::notify::week::week_before;
 
 const HOST: &str = "data.example.org";
@@ -54,7 +54,7 @@ pub(super) struct World {
 struct UrlState {
     url: String,
     path: String,
-    sight: Sight,
+    answer: SeenState,
     status: UrlStatus,
     breaks: Vec<String>,
     mark: Option<Mark>,
@@ -87,7 +87,7 @@ impl World {
         let url = |number| UrlState {
             url: format!("https://{HOST}{}", path(number)),
             path: path(number),
-            sight: Sight::Kept,
+            answer: SeenState::Kept,
             status: UrlStatus {
                 state: State::Ok,
                 since: now,
@@ -141,9 +141,9 @@ impl World {
             .map(|url| url.status.state == State::Ok)
             .collect();
         if is_first {
-            for (urls, sight) in step.changes {
+            for (urls, answer) in step.changes {
                 for url in &mut self.urls[urls.clone()] {
-                    url.sight = *sight;
+                    url.answer = *answer;
                 }
             }
         }
@@ -151,7 +151,7 @@ impl World {
             url.see(&run, self.now);
         }
         let seen = self.urls.iter().enumerate().zip(was_good);
-        let seen = seen.filter(|((_, url), _)| url.sight != Sight::Removed);
+        let seen = seen.filter(|((_, url), _)| url.answer != SeenState::Removed);
         let outcomes: Vec<UrlOutcome> = seen
             .map(|((index, url), was_good)| url.outcome(index, was_good, self.now))
             .collect();
@@ -191,9 +191,8 @@ impl World {
                 warning: std::time::Duration::from_hours(14 * 24),
                 is_complete: true,
             },
-            limits: &LimitFacts::default(),
+            impaired: &ImpairedFacts::default(),
             evidence: &EvidenceFacts::default(),
-            network: OwnNetwork::Unknown,
             files: FileFacts {
                 read: &[],
                 is_gone: &|_| false,
@@ -219,21 +218,22 @@ impl World {
 
     /// The certificate as the host shows it, to all its URLs.
     fn certificates(&self) -> Vec<HostCertificates> {
-        let certificate = self.certificate.iter();
-        let seen = certificate.map(|dates| {
-            let has_ended = dates.not_after <= self.now;
-            let address = Shown::new("192.0.2.20:443", Shown::LONGEST);
-            let valid = (!has_ended).then(|| (dates.clone(), address));
-            HostCertificates {
-                host: HOST.to_owned(),
-                file: FILE.to_owned(),
-                urls: self.urls.len() as u64,
-                valid: valid.into_iter().collect(),
-                ended: has_ended.then(|| dates.clone()).into_iter().collect(),
-                ..HostCertificates::default()
-            }
-        });
-        seen.collect()
+        self.certificate
+            .iter()
+            .map(|dates| {
+                let has_ended = dates.not_after <= self.now;
+                let address = Shown::new("192.0.2.20:443", Shown::LONGEST);
+                let valid = (!has_ended).then(|| (dates.clone(), address));
+                HostCertificates {
+                    host: HOST.to_owned(),
+                    file: FILE.to_owned(),
+                    urls: self.urls.len() as u64,
+                    valid: valid.into_iter().collect(),
+                    ended: has_ended.then(|| dates.clone()).into_iter().collect(),
+                    ..HostCertificates::default()
+                }
+            })
+            .collect()
     }
 
     fn acknowledge(&mut self, days: i64) {
@@ -259,13 +259,12 @@ impl World {
         let mut envelope = base.clone();
         envelope.run.id = self.run_id();
         (envelope.run.started, envelope.run.finished) = (self.now, self.now);
-        let heard = |file: &IncidentFile| {
-            let mut before = self.before.iter();
-            let before = before.find(|(id, _)| *id == file.log.id);
+        let known = |file: &IncidentFile| {
+            let before = self.before.iter().find(|(id, _)| *id == file.log.id);
             before.map_or(0, |(_, before)| *before)
         };
         let incidents = self.files.iter();
-        let incidents = incidents.filter_map(|file| view(&file.log, &Reader::of_all(heard(file))));
+        let incidents = incidents.filter_map(|file| view_since(&file.log, known(file)));
         envelope.incidents = incidents
             .map(|mut incident| {
                 self.complete(&mut incident);
@@ -274,8 +273,9 @@ impl World {
             .collect();
         let mut counts = envelope.own_counts();
         for file in &self.files {
-            let state = file.log.state();
-            state.count(&envelope.run.id, &mut counts, |_, _| true);
+            file.log
+                .state()
+                .count(&envelope.run.id, &mut counts, |_, _| true);
         }
         envelope.summary.counts = counts.of_all(ALL_URLS);
         envelope.summary.coverage.due = ALL_URLS;
@@ -286,8 +286,12 @@ impl World {
     /// The weekly report of the last run, without incidents.
     pub(super) fn weekly(&self, base: &Envelope) -> Envelope {
         let mut envelope = self.report(base);
-        let past = self.past.iter().filter(|run| **run != envelope.run.id);
-        let past: Vec<PastRun> = past.filter_map(|run| past_run(run)).collect();
+        let past: Vec<PastRun> = self
+            .past
+            .iter()
+            .filter(|run| **run != envelope.run.id)
+            .filter_map(|run| past_run(run))
+            .collect();
         envelope.week = Some(Box::new(week_before(&envelope, &past)));
         envelope
     }
@@ -295,8 +299,13 @@ impl World {
     /// Adds what only a run knows.
     fn complete(&self, incident: &mut Incident) {
         incident.host_urls = HOST_URLS;
-        let later = self.past.iter().rev().map_while(|run| time_of(run));
-        let later = later.take_while(|at| *at >= incident.since).count();
+        let later = self
+            .past
+            .iter()
+            .rev()
+            .map_while(|run| time_of(run))
+            .take_while(|at| *at >= incident.since)
+            .count();
         incident.runs = u32::try_from(later).unwrap_or(u32::MAX);
         for url in &mut incident.urls {
             let mut urls = self.urls.iter();
@@ -304,24 +313,24 @@ impl World {
                 continue;
             };
             url.seen = Some(state.status.state);
-            if url.intermittent {
+            if url.flapping {
                 url.breaks = state.breaks.iter().filter_map(|run| time_of(run)).collect();
             }
         }
         incident.evidence.tried = incident.affected().count() as u64;
     }
 
-    /// Moves the notifier in incidents.
-    pub(super) fn hear(&mut self, notifier: &str, heard: Vec<(String, Heard)>) {
-        for (id, heard) in heard {
+    /// Notes the newest cards of the notifier.
+    pub(super) fn deliver(&mut self, notifier: &str, cards: Vec<(String, NewestCard)>) {
+        for (id, card) in cards {
             let mut files = self.files.iter_mut();
             if let Some(file) = files.find(|file| file.log.id == id) {
-                file.hear(notifier, heard);
+                file.deliver(notifier, card);
             }
         }
     }
 
-    /// Notes incidents of which the notifier could not hear.
+    /// Notes incidents that the notifier could not tell.
     pub(super) fn expect(&mut self, notifier: &str, ids: impl Iterator<Item = String>) {
         for id in ids {
             let mut files = self.files.iter_mut();
@@ -336,8 +345,11 @@ impl World {
         for fact in facts {
             let mut files = self.files.iter_mut();
             if let Some(file) = files.find(|file| file.log.id == fact.incident) {
-                let known = file.notified.entry(notifier.to_owned()).or_default();
-                known.facts.insert(fact.key, fact.value);
+                file.notified
+                    .entry(notifier.to_owned())
+                    .or_default()
+                    .facts
+                    .insert(fact.key, fact.value);
             }
         }
     }
@@ -357,16 +369,16 @@ impl World {
 impl UrlState {
     /// The state that a run sees.
     fn seen(&self) -> State {
-        match self.sight {
-            Sight::Kept | Sight::Accepted | Sight::Removed => State::Ok,
-            Sight::Grown => State::Changed,
-            Sight::Gone => State::Gone,
-            Sight::Expired => State::Unreachable,
+        match self.answer {
+            SeenState::Kept | SeenState::Accepted | SeenState::Removed => State::Ok,
+            SeenState::Grown => State::Changed,
+            SeenState::Gone => State::Gone,
+            SeenState::Expired => State::Unreachable,
         }
     }
 
     fn reason(&self) -> Option<String> {
-        let is_expired = self.sight == Sight::Expired;
+        let is_expired = self.answer == SeenState::Expired;
         is_expired.then(|| Reason::TlsExpired.to_string())
     }
 
@@ -392,7 +404,7 @@ impl UrlState {
     }
 
     fn outcome(&self, index: usize, was_good: bool, now: Timestamp) -> UrlOutcome {
-        let promise = if self.sight == Sight::Accepted {
+        let promise = if self.answer == SeenState::Accepted {
             SERVED
         } else {
             PROMISED
@@ -425,9 +437,9 @@ impl UrlState {
     }
 
     fn evidence(&self) -> Evidence {
-        let (status, is_served) = match self.sight {
-            Sight::Gone => (Some(404), false),
-            Sight::Expired => (None, false),
+        let (status, is_served) = match self.answer {
+            SeenState::Gone => (Some(404), false),
+            SeenState::Expired => (None, false),
             _ => (Some(200), true),
         };
         let served = is_served.then(|| digest(SERVED));
@@ -464,8 +476,8 @@ fn past_run(id: &str) -> Option<PastRun> {
         due: ALL_URLS,
         verified: ALL_URLS,
         own_network: 0,
-        limited: vec![],
-        no_longer_limited: vec![],
+        impaired: vec![],
+        no_longer_impaired: vec![],
     })
 }
 

@@ -72,7 +72,7 @@ fn a_reader_of_some_urls_gets_his_numbers_from_a_later_try() {
 }
 
 #[test]
-fn a_reader_who_was_told_of_a_break_is_told_its_end_after_another_filter() {
+fn another_filter_is_a_card_and_the_end_for_a_reader_whose_urls_it_does_not_take() {
     let mut story = story();
     story.run(&day(1), 0);
     story.serve("/gaia/a.csv", None);
@@ -82,11 +82,12 @@ fn a_reader_who_was_told_of_a_break_is_told_its_end_after_another_filter() {
     story.sandbox.write("urldb.toml", config);
     story.text.clear();
     story.run(&day(3), 1);
-    assert_lacks(&story.text, "=== mail");
-    // The tracker takes over; the reader of the mail is told the end.
+    let (_, mail) = story.text.split_once("=== mail").unwrap();
+    assert_has(mail, "closed: data.example.test");
+    assert_has(mail, "this section takes none of its URLs any more");
+    // The tracker takes over; the reader of the mail knows the end.
+    story.text.clear();
     story.serve("/gaia/a.csv", Some("a"));
     story.run(&day(4), 0);
-    let (_, mail) = story.text.split_once("=== mail").unwrap();
-    assert_has(mail, "(recovered)");
-    assert_has(mail, "recovered: http://data.example.test/gaia/a.csv");
+    assert_lacks(&story.text, "=== mail");
 }

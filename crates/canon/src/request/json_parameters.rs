@@ -77,10 +77,9 @@ fn visit<'a, 'v>(
     leaf: &mut impl FnMut(&'a str, &'a Value<'v>) -> Option<()>,
 ) -> Option<()> {
     match value {
-        Value::Object(object) => {
-            let mut members_of = members(object).into_iter();
-            members_of.try_for_each(|(name, value)| visit(value, name, members, leaf))
-        }
+        Value::Object(object) => members(object)
+            .into_iter()
+            .try_for_each(|(name, value)| visit(value, name, members, leaf)),
         Value::List(items) => items
             .iter()
             .try_for_each(|value| visit(value, name, members, leaf)),

@@ -88,8 +88,12 @@ struct LineReader<'a> {
 impl<'a> LineReader<'a> {
     fn next(&mut self) -> Option<(usize, &'a [u8])> {
         let start = self.at;
-        let rest = self.body.get(start..).filter(|rest| !rest.is_empty())?;
-        let end = rest.iter().position(|byte| *byte == b'\n');
+        let end = self
+            .body
+            .get(start..)
+            .filter(|rest| !rest.is_empty())?
+            .iter()
+            .position(|byte| *byte == b'\n');
         self.at = end.map_or(self.body.len(), |end| start + end + 1);
         Some((start, &self.body[start..self.at]))
     }
@@ -167,13 +171,15 @@ fn parameter(field: &str, wanted: &str) -> Option<String> {
         let (name, value) = parameter.split_once('=').unwrap_or_default();
         if name.trim().eq_ignore_ascii_case(wanted) {
             let value = value.trim();
-            let quoted = value
-                .strip_prefix('"')
-                .and_then(|value| value.strip_suffix('"'));
-            found = Some(quoted.map_or_else(
-                || value.to_owned(),
-                |value| value.replace("\\\\", "\\").replace("\\\"", "\""),
-            ));
+            found = Some(
+                value
+                    .strip_prefix('"')
+                    .and_then(|value| value.strip_suffix('"'))
+                    .map_or_else(
+                        || value.to_owned(),
+                        |value| value.replace("\\\\", "\\").replace("\\\"", "\""),
+                    ),
+            );
         }
     }
     found

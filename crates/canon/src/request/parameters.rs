@@ -42,8 +42,9 @@ impl Parameters {
 
     /// The query, with names and values in percent plus encoding.
     pub(super) fn join(&self) -> String {
-        let pairs = self.pairs.iter();
-        let pairs: Vec<String> = pairs
+        let pairs: Vec<String> = self
+            .pairs
+            .iter()
             .map(|(name, value)| {
                 let [name, value] = [name, value].map(|text| percent_plus(text.as_bytes()));
                 format!("{name}={value}")

@@ -15,8 +15,10 @@ pub(super) fn parameters(method: &str, content_type: &str, body: &[u8]) -> Strin
     if body.is_empty() || !matches!(method, "POST" | "PUT") {
         return String::new();
     }
-    let parameters = whole_parameters(content_type, body);
-    parameters.chars().take(PRACTICAL_LENGTH).collect()
+    whole_parameters(content_type, body)
+        .chars()
+        .take(PRACTICAL_LENGTH)
+        .collect()
 }
 
 fn whole_parameters(content_type: &str, body: &[u8]) -> String {

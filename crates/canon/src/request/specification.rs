@@ -37,10 +37,10 @@ fn form_fields(form: &Multipart) -> Option<String> {
         let name = encode::percent_plus(name.as_deref()?.as_bytes());
         let values: Vec<&[u8]> = match content {
             PartContent::Bytes(value) => vec![value],
-            PartContent::Parts(parts) => {
-                let bytes = parts.iter().map(|part| part.content.bytes());
-                bytes.collect::<Option<_>>()?
-            }
+            PartContent::Parts(parts) => parts
+                .iter()
+                .map(|part| part.content.bytes())
+                .collect::<Option<_>>()?,
         };
         let pairs = values
             .into_iter()

@@ -128,8 +128,11 @@ fn evaluate_website<'r>(
             website: website.to_owned(),
             default: None,
         })?;
-    let variables = site.query.iter().chain(&site.path);
-    let for_trace = variables.map(BoundVariable::to_variable);
+    let for_trace = site
+        .query
+        .iter()
+        .chain(&site.path)
+        .map(BoundVariable::to_variable);
     steps.variables.extend(for_trace);
     site.refuse_unknown_parameters(website)?;
     Ok(site)
@@ -259,8 +262,9 @@ fn match_path_and_query<'r>(
     lower: Option<&NormalUrl>,
 ) -> Result<(WebsiteMatch<'r>, MatchResult), MatchResult> {
     let read = lower.unwrap_or(url);
-    let variables = rule.query.iter();
-    let query = variables
+    let query = rule
+        .query
+        .iter()
         .map(|wanted| match_parameter(wanted, read.query.as_deref()))
         .collect::<Option<_>>()
         .ok_or(MatchResult::Query)?;
@@ -302,8 +306,9 @@ impl WebsiteMatch<'_> {
     pub(crate) fn position_of(&self, parameter: &QueryParameter<'_>) -> Option<usize> {
         let lower = self.lower_case.then(|| lower_case(parameter.name));
         let name = lower.as_deref().unwrap_or(parameter.name);
-        let mut variables = self.query.iter();
-        variables.position(|bound| bound.variable.name == name)
+        self.query
+            .iter()
+            .position(|bound| bound.variable.name == name)
     }
 
     /// The answer of the site to parameters without a variable.
@@ -336,14 +341,18 @@ impl WebsiteMatch<'_> {
         if self.unknown_parameters() != UnknownParameters::Refused {
             return Ok(());
         }
-        let mut all = self.parameters();
-        let Some(unknown) = all.find(|parameter| self.position_of(parameter).is_none()) else {
+        let Some(unknown) = self
+            .parameters()
+            .find(|parameter| self.position_of(parameter).is_none())
+        else {
             return Ok(());
         };
         let names = self.query.iter().map(|bound| bound.variable.name.as_str());
-        let properties = self.rule.map(|rule| &rule.properties);
-        let of_path = properties.and_then(|it| it.path_parameter.as_deref());
-        let of_path = of_path.filter(|name| *name != unknown.name);
+        let of_path = self
+            .rule
+            .map(|rule| &rule.properties)
+            .and_then(|it| it.path_parameter.as_deref())
+            .filter(|name| *name != unknown.name);
         Err(ResolveError::UnknownParameter {
             website: website.to_owned(),
             name: unknown.name.to_owned(),
@@ -400,8 +409,8 @@ fn option_values<'b, 'r: 'b>(
             }
         }
     }
-    let values = best.into_iter();
-    Ok(values
+    Ok(best
+        .into_iter()
         .map(|(name, (_, value))| (name.to_owned(), value.to_owned()))
         .collect())
 }

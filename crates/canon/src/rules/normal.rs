@@ -86,8 +86,10 @@ impl NormalUrl {
             name: name.to_owned(),
             value: parameter.raw_value().to_owned(),
         })?;
-        let others = parameters(&query).filter(|parameter| !is_path(parameter));
-        let others: Vec<&str> = others.map(|parameter| parameter.raw).collect();
+        let others: Vec<&str> = parameters(&query)
+            .filter(|parameter| !is_path(parameter))
+            .map(|parameter| parameter.raw)
+            .collect();
         self.query = Some(others.join("&")).filter(|query| !query.is_empty());
         self.path = path;
         Ok(())
@@ -99,8 +101,10 @@ fn clean_path(parameter: &QueryParameter<'_>) -> Option<String> {
     let spaced = parameter.raw_value().replace('+', " ");
     let value: Vec<u8> = percent_decode_str(&spaced).collect();
     let value = value.strip_prefix(b"/").unwrap_or(&value);
-    let mut segments = value.split(|byte| *byte == b'/');
-    if segments.any(|segment| matches!(segment, b"." | b"..")) {
+    if value
+        .split(|byte| *byte == b'/')
+        .any(|segment| matches!(segment, b"." | b".."))
+    {
         return None;
     }
     Some(format!("/{}", percent_encode(value, PATH_VALUE)))

@@ -30,8 +30,7 @@ impl QueryParameter<'_> {
     /// not UTF-8.
     pub(crate) fn value(&self) -> Option<String> {
         let spaced = self.raw_value().replace('+', " ");
-        let value = percent_decode_str(&spaced).decode_utf8().ok()?;
-        Some(value.into_owned())
+        Some(percent_decode_str(&spaced).decode_utf8().ok()?.into_owned())
     }
 }
 

@@ -24,8 +24,12 @@ impl Report {
         let mut cursor = Cursor::default();
         let finding = |(span, code, message): (Range<usize>, Code, String)| {
             let (line, column) = cursor.place(source, span.start);
-            let meant = source.get(span).unwrap_or("");
-            let on_line = meant.split(['\r', '\n']).next().unwrap_or("");
+            let on_line = source
+                .get(span)
+                .unwrap_or("")
+                .split(['\r', '\n'])
+                .next()
+                .unwrap_or("");
             Finding::new(code, line, message)
                 .at_column(column)
                 .with_excerpt(cursor.line(source), on_line.chars().count())

@@ -96,8 +96,9 @@ pub(crate) struct QueryVariable {
 impl VariableSequence {
     /// The variables with their values; `matches` has the match of each pattern.
     pub(crate) fn bind(&self, matches: &[Option<PatternMatch<'_>>]) -> Vec<BoundVariable<'_>> {
-        let pairs = self.variables.iter().zip(matches);
-        pairs
+        self.variables
+            .iter()
+            .zip(matches)
             .map(|(variable, matched)| variable.bind(*matched))
             .collect()
     }

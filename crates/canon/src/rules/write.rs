@@ -155,18 +155,21 @@ impl Evaluation<'_> {
 
     /// The redirect to the page without retired options and unknown parameters, if the URL has any.
     pub(crate) fn redirect(&self) -> Option<PageRedirect> {
-        let of_path = self.site.path.iter();
-        let mut removed: Vec<(u16, String)> = of_path
+        let mut removed: Vec<(u16, String)> = self
+            .site
+            .path
+            .iter()
             .filter_map(|bound| Some((bound.redirect_status()?, bound.variable.name.clone())))
             .collect();
-        let of_query = self.site.query.iter();
-        removed.extend(of_query.filter_map(|bound| {
+        removed.extend(self.site.query.iter().filter_map(|bound| {
             let status = bound.redirect_status()?;
             Some((status, bound.variable.name.clone()))
         }));
         if let UnknownParameters::Redirected(status) = self.site.unknown_parameters() {
-            let all = self.site.parameters();
-            let unknown = all.filter(|parameter| self.site.position_of(parameter).is_none());
+            let unknown = self
+                .site
+                .parameters()
+                .filter(|parameter| self.site.position_of(parameter).is_none());
             removed.extend(unknown.map(|parameter| (status, parameter.name.to_owned())));
         }
         // A permanent redirect would promise too much if one of the options may come back.
@@ -179,8 +182,9 @@ impl Evaluation<'_> {
 
     /// The query: the parameters in the order of [`QueryOrder`].
     fn query(&self, flags: FlagSpelling) -> Option<String> {
-        let all = self.site.parameters();
-        let mut query: Vec<(QueryOrder, String)> = all
+        let mut query: Vec<(QueryOrder, String)> = self
+            .site
+            .parameters()
             .filter_map(|parameter| self.written(&parameter, flags))
             .collect();
         for (position, bound) in self.site.query.iter().enumerate() {

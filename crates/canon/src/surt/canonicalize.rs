@@ -64,8 +64,9 @@ fn punycode(host: &[u8]) -> Option<Vec<u8>> {
         .replace(['ß', 'ẞ'], "ss")
         .replace('ς', "σ");
     let ascii = idna::domain_to_ascii(&mapped).ok()?;
-    let labels = ascii.strip_suffix('.').unwrap_or(&ascii);
-    labels
+    ascii
+        .strip_suffix('.')
+        .unwrap_or(&ascii)
         .split('.')
         .all(|label| matches!(label.len(), 1..=63))
         .then(|| ascii.into_bytes())

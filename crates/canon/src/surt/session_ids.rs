@@ -77,8 +77,8 @@ fn parenthesized(path: &[u8]) -> Option<usize> {
 pub(super) fn without_query_session(query: Vec<u8>) -> Vec<u8> {
     let id32 = |name: &'static [u8]| {
         move |at: &[u8]| {
-            let value = strip_any_case(at, name)?.get(..32)?;
-            value
+            strip_any_case(at, name)?
+                .get(..32)?
                 .iter()
                 .all(u8::is_ascii_alphanumeric)
                 .then_some(name.len() + 32)

@@ -72,8 +72,11 @@ fn record(content: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
 
 fn decimal(digits: &[u8]) -> Option<u64> {
     let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
-    let digits = std::str::from_utf8(digits).ok()?;
-    digits.parse().ok().filter(|_| is_number)
+    std::str::from_utf8(digits)
+        .ok()?
+        .parse()
+        .ok()
+        .filter(|_| is_number)
 }
 
 #[cfg(test)]

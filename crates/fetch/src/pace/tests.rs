@@ -103,22 +103,22 @@ fn run_with_patience(
             // The refusals of last attempts are not counted.
             let counts = !pace.is_down();
             let url = match &turn {
-                Turn::Url(at) => at.number(),
-                Turn::Control(url) => url.parse().unwrap(),
+                PassRequest::Url(at) => at.number(),
+                PassRequest::Control(url) => url.parse().unwrap(),
             };
             let is_refused = server(time, url);
             refused += usize::from(is_refused && counts);
             let end = if is_refused {
-                TurnEnd::Refused(refusal)
+                PassEnd::Refused(refusal)
             } else {
-                TurnEnd::Answered
+                PassEnd::Answered
             };
             match (pace.turn_ended(end, at(time), control(url)), turn) {
-                (_, Turn::Control(_)) | (Fate::Aside, _) => {}
-                (Fate::Own, Turn::Url(_)) => {
+                (_, PassRequest::Control(_)) | (PassResult::Aside, _) => {}
+                (PassResult::Own, PassRequest::Url(_)) => {
                     outcomes.insert(url, failure);
                 }
-                (Fate::Returned, Turn::Url(_)) => {
+                (PassResult::Returned, PassRequest::Url(_)) => {
                     outcomes.insert(url, Outcome::Ok);
                 }
             }
@@ -425,10 +425,10 @@ fn no_url_is_its_own_control() {
             place: place(1),
             tests: 0,
         });
-        assert_eq!(pace.next_turn(now, true), Some(Turn::Url(place(1))));
-        let end = TurnEnd::Refused(refusal);
-        assert_eq!(pace.turn_ended(end, now, || None), Fate::Aside);
-        let control = Turn::Control("http://a.test/2".into());
+        assert_eq!(pace.next_turn(now, true), Some(PassRequest::Url(place(1))));
+        let end = PassEnd::Refused(refusal);
+        assert_eq!(pace.turn_ended(end, now, || None), PassResult::Aside);
+        let control = PassRequest::Control("http://a.test/2".into());
         assert_eq!(pace.next_turn(now, true), Some(control));
     }
 }

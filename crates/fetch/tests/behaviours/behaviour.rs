@@ -106,15 +106,6 @@ pub(crate) enum Truth {
 }
 
 impl Truth {
-    /// A word for the table.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Kept => "kept",
-            Self::Broken(_) => "broken",
-            Self::Unknown => "unknown",
-        }
-    }
-
     /// Whether the verdict `changed` is wrong or cannot be known.
     pub(crate) fn is_false_alarm(self, said: State) -> bool {
         said == State::Changed && self != Self::Broken(State::Changed)

@@ -1,11 +1,13 @@
 //! The lists of docs/behaviours.md.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
 use crate::behaviour::{ANSWER, BYTES, Behaviour, DIGEST, Expected, Truth};
 use crate::{RUNS, subjects};
+use urldb_protocol::State;
 
 const START: &str = "<!-- behaviours: written by crates/fetch/tests/behaviours -->\n";
 const END: &str = "<!-- end of behaviours -->";
@@ -36,58 +38,58 @@ fn table() -> String {
     };
     let mut text = format!(
         "\n{} behaviours, each {RUNS} times: {} keep the promise, {} break it, and {} leave it unknown. \
-         False `changed`: {}. False `ok`: {}.\n",
+         False `changed`: {}. False `ok`: {}. {} that are `ok` without a warning are not in the lists.\n",
         count(|_| true),
         count(|one| one.truth == Truth::Kept),
         count(|one| matches!(one.truth, Truth::Broken(_))),
         count(|one| one.truth == Truth::Unknown),
         count(|one| one.truth.is_false_alarm(one.expected.state)),
         count(|one| one.truth.is_false_ok(one.expected.state)),
+        count(|one| !is_odd(one)),
     );
     for (subject, behaviours) in subjects {
         let _ = write!(
             text,
-            "\n## {subject}\n\n\
-             | the server | record | promise | verdict | requests |\n|---|---|---|---|---|\n"
+            "\n## {subject}\n\n| verdict | the server |\n|---|---|\n"
         );
-        for behaviour in &behaviours {
-            let _ = writeln!(text, "{}", row(behaviour));
+        for (verdict, mut servers) in rows(&behaviours) {
+            servers.dedup();
+            let others = servers.split_off(servers.len().min(1)).len();
+            servers.extend((others > 0).then(|| format!("{others} more")));
+            let _ = writeln!(text, "| {verdict} | {} |", servers.join("; "));
         }
     }
     text.push('\n');
     text
 }
 
-fn row(behaviour: &Behaviour) -> String {
-    let Behaviour {
-        name,
-        does,
-        truth,
-        expected,
-        ..
-    } = behaviour;
-    format!(
-        "| *{name}*: {does} | {} | {} | {} | {} |",
-        record(behaviour),
-        truth.as_str(),
-        verdict(expected),
-        expected.requests,
-    )
+/// Whether the verdict says more than `ok`.
+fn is_odd(behaviour: &Behaviour) -> bool {
+    behaviour.expected.state != State::Ok || behaviour.expected.warning.is_some()
 }
 
-/// A short form of the promise, and whether its content is known.
-fn record(behaviour: &Behaviour) -> String {
-    let promise = promise(behaviour.record);
-    if behaviour.is_conditional {
-        format!("{promise}, known")
+/// The servers of each verdict, without those that are simply `ok`.
+fn rows(behaviours: &[Behaviour]) -> BTreeMap<String, Vec<String>> {
+    let mut rows = BTreeMap::<_, Vec<String>>::new();
+    for behaviour in behaviours.iter().filter(|one| is_odd(one)) {
+        let servers = rows.entry(verdict(&behaviour.expected)).or_default();
+        servers.push(server(behaviour));
+    }
+    rows
+}
+
+/// What the server does, and the promise, unless that is the usual one or the same sentence names it.
+fn server(behaviour: &Behaviour) -> String {
+    let Behaviour { does, record, .. } = behaviour;
+    if *record == BYTES || record.contains("method: POST") {
+        (*does).to_owned()
     } else {
-        promise
+        format!("{does} ({})", promise(record))
     }
 }
 
 fn promise(keys: &str) -> String {
     match keys {
-        BYTES => "bytes".to_owned(),
         DIGEST => "digest".to_owned(),
         ANSWER => "an answer".to_owned(),
         _ => {
@@ -117,7 +119,7 @@ fn verdict(expected: &Expected) -> String {
         };
     }
     if !expected.sure {
-        text.push_str(", not believed at once");
+        text.push_str(", doubtful");
     }
     text
 }

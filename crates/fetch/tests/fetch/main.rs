@@ -65,22 +65,7 @@ fn network(hosts: &[(&str, &Server)]) -> NetworkOptions {
 
 /// The URL of a job, which may name a port.
 fn request_url(url: &str) -> RequestUrl {
-    let (scheme, rest) = url.split_once("://").unwrap();
-    let scheme = match scheme {
-        "http" => Scheme::Http,
-        "https" => Scheme::Https,
-        other => panic!("no job has the scheme {other}"),
-    };
-    let (authority, path) = rest.split_at(rest.find('/').unwrap());
-    let (host, port) = match authority.split_once(':') {
-        Some((host, port)) => (host, Some(port)),
-        None => (authority, None),
-    };
-    let url = RequestUrl::new(scheme, host, path).expect("host and path are valid");
-    match port {
-        Some(port) => url.at_port(port.parse().unwrap()),
-        None => url,
-    }
+    RequestUrl::from_text(url).expect("host, port and path are valid")
 }
 
 /// A job that GETs a URL and keeps the body.

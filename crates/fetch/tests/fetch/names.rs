@@ -146,7 +146,7 @@ fn a_name_without_an_address_is_dns() {
     for answers in [&[] as &[&[&str]], &[&[]]] {
         let names = Scripted::new(answers);
         let fetcher = Fetcher::with_lookup(&quick(), &allowing(&[]), names).unwrap();
-        let failure = fetch_by(&fetcher, at_port(80)).failure.unwrap();
+        let failure = fetch_by(&fetcher, at_port(81)).failure.unwrap();
         assert_eq!(failure.kind, FailureKind::Dns, "{failure:?}");
     }
 }

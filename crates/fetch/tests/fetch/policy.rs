@@ -131,7 +131,7 @@ fn a_refusal_says_what_to_do() {
         .unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "10.0.0.1 is a private address; list it under `[network] allow` to permit it"
+        "10.0.0.1 is a private address; `allow = [\"10.0.0.1/32\"]` under [network] of urldb.toml permits it"
     );
 }
 

@@ -135,12 +135,8 @@ fn headers_that_would_break_the_connection_are_refused() {
 }
 
 fn mapping(host: &str, port: Option<u16>, to: &Server) -> Mapping {
-    Mapping {
-        host: host.to_owned(),
-        port,
-        to_host: "127.0.0.1".to_owned(),
-        to_port: Some(to.port()),
-    }
+    let mapping = format!("{host}=127.0.0.1:{}", to.port()).parse().unwrap();
+    Mapping { port, ..mapping }
 }
 
 #[test]

@@ -60,9 +60,10 @@ pub(super) fn merge_files(files: [&DomainFile; 3]) -> MergedFile<'_> {
     let fold = metadata.iter().any(Metadata::ignores_case);
     let merged_vary = union_of_vary(&metadata);
     let vary = union_of_vary(files.map(|file| &file.metadata));
-    let records = match_records(files, fold, &vary).into_iter();
-    let records = records.filter_map(|versions| merge_record(versions, &merged_vary));
-    let records = records.collect();
+    let records = match_records(files, fold, &vary)
+        .into_iter()
+        .filter_map(|versions| merge_record(versions, &merged_vary))
+        .collect();
     let footer = match merge_lines([&base.footer, &ours.footer, &theirs.footer]) {
         Some(lines) => MergedDocument::Clean(text_of(&lines)),
         None => MergedDocument::Conflict(Dispute {
@@ -88,8 +89,10 @@ struct FileComments<'a> {
 
 impl<'a> FileComments<'a> {
     fn of(file: &'a DomainFile) -> Self {
-        let footer = split::comments(&file.footer).into_iter();
-        let footer: Vec<String> = footer.map(str::to_owned).collect();
+        let footer: Vec<String> = split::comments(&file.footer)
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
         match &file.head {
             Some(head) => Self {
                 head: Cow::Borrowed(head),
@@ -180,8 +183,8 @@ fn merge_record<'a>(
     };
     let identity = clean(our).min(clean(their));
     let none = Layout::default();
-    let mappings = [base, ours, theirs].map(|entry| entry.map(|it| it.record.to_mapping()));
-    let mappings = mappings.map(Option::unwrap_or_default);
+    let mappings = [base, ours, theirs]
+        .map(|entry| entry.map_or_else(Mapping::default, |it| it.record.to_mapping()));
     let layouts = [
         base.map_or(&none, |it| &it.layout),
         &our.layout,
@@ -230,8 +233,10 @@ fn entry_of(mapping: Mapping, layout: Layout) -> Option<RecordEntry> {
 /// `method: HEAD` from the other.
 fn has_new_mistake(merged: &RecordEntry, sides: [&RecordEntry; 2]) -> bool {
     let codes = |entry: &RecordEntry| {
-        let findings = lint_promise(entry, &[]).into_iter();
-        findings.map(|finding| finding.code).collect::<Vec<_>>()
+        lint_promise(entry, &[])
+            .into_iter()
+            .map(|finding| finding.code)
+            .collect::<Vec<_>>()
     };
     let known = sides.map(codes).concat();
     codes(merged).iter().any(|code| !known.contains(code))
@@ -239,8 +244,12 @@ fn has_new_mistake(merged: &RecordEntry, sides: [&RecordEntry; 2]) -> bool {
 
 fn changed_keys(ours: &Mapping, theirs: &Mapping) -> Vec<String> {
     let differs = |key: &&str| ours.get(key) != theirs.get(key);
-    let keys = ours.iter().chain(theirs.iter()).map(|(key, _)| key);
-    let keys: std::collections::BTreeSet<&str> = keys.filter(differs).collect();
+    let keys: std::collections::BTreeSet<&str> = ours
+        .iter()
+        .chain(theirs.iter())
+        .map(|(key, _)| key)
+        .filter(differs)
+        .collect();
     keys.into_iter().map(str::to_owned).collect()
 }
 
@@ -310,8 +319,10 @@ fn mixes_bytes([base, ours, theirs]: [&Mapping; 3], merged: &Mapping) -> bool {
         BYTES.iter().any(changes) || BYTES.iter().any(removes) && BYTES.iter().any(adds)
     };
     let agrees = |side: &Mapping| {
-        let mut promised = BYTES.iter().filter_map(|key| Some((key, merged.get(key)?)));
-        promised.all(|(key, value)| side.get(key) == Some(value))
+        BYTES
+            .iter()
+            .filter_map(|key| Some((key, merged.get(key)?)))
+            .all(|(key, value)| side.get(key) == Some(value))
     };
     let is_digest = |key: &&&str| Algorithm::of_key(key).is_some();
     let is_shared =

@@ -10,8 +10,7 @@ use crate::record::RecordIdentity;
 /// The header names that any of these metadata name in `vary`: a record keeps its identity in a version that
 /// lacks the key.
 pub(crate) fn union_of_vary<'a>(metadata: impl IntoIterator<Item = &'a Metadata>) -> Vec<String> {
-    let names = metadata.into_iter().flat_map(|it| &it.vary);
-    let names: BTreeSet<&String> = names.collect();
+    let names: BTreeSet<&String> = metadata.into_iter().flat_map(|it| &it.vary).collect();
     names.into_iter().cloned().collect()
 }
 
@@ -35,9 +34,10 @@ pub(crate) fn match_pairs<'a>(
 ) -> Vec<[Option<&'a RecordEntry>; 2]> {
     match_all(files, (fold, vary), |[before, after]| {
         let (partners, new) = pair(&before, &after);
-        let known = before.into_iter().zip(partners);
-        let known = known.map(|(before, after)| [Some(before), after]);
-        known
+        before
+            .into_iter()
+            .zip(partners)
+            .map(|(before, after)| [Some(before), after])
             .chain(new.into_iter().map(|after| [None, Some(after)]))
             .collect()
     })
@@ -54,8 +54,10 @@ fn match_all<'a, const N: usize>(
     for (version, file) in files.into_iter().enumerate() {
         for entry in file.records() {
             let identity = entry.record.identity_with(fold, vary);
-            let versions = by_identity.entry(identity);
-            versions.or_insert_with(|| std::array::from_fn(|_| vec![]))[version].push(entry);
+            by_identity
+                .entry(identity)
+                .or_insert_with(|| std::array::from_fn(|_| vec![]))[version]
+                .push(entry);
         }
     }
     let mut matched = Vec::with_capacity(by_identity.len());
@@ -75,14 +77,17 @@ fn match_all<'a, const N: usize>(
 fn match_repeated([base, ours, theirs]: [Vec<&RecordEntry>; 3]) -> Vec<RecordVersions<'_>> {
     let (of_ours, new_ours) = pair(&base, &ours);
     let (of_theirs, new_theirs) = pair(&base, &theirs);
-    let known = base.iter().zip(of_ours.into_iter().zip(of_theirs));
-    let known = known.map(|(base, (ours, theirs))| [Some(*base), ours, theirs]);
+    let known = base
+        .iter()
+        .zip(of_ours.into_iter().zip(of_theirs))
+        .map(|(base, (ours, theirs))| [Some(*base), ours, theirs]);
     let (partners, others) = pair(&new_ours, &new_theirs);
     let new = new_ours.iter().zip(partners);
     let removed_by = |side: &[&RecordEntry]| base.last().copied().filter(|_| side.is_empty());
     let new = new.map(|(mine, other)| [removed_by(&theirs), Some(*mine), other]);
-    let others = others.into_iter();
-    let others = others.map(|other| [removed_by(&ours), None, Some(other)]);
+    let others = others
+        .into_iter()
+        .map(|other| [removed_by(&ours), None, Some(other)]);
     known.chain(new).chain(others).collect()
 }
 
@@ -99,8 +104,9 @@ fn pair<'a>(
     let mut is_free = vec![true; to.len()];
     let mut partners: Vec<Option<&RecordEntry>> = Vec::with_capacity(from.len());
     for entry in from {
-        let equal = by_content.get_mut(&entry.canonical_without_comments());
-        let index = equal.and_then(Vec::pop);
+        let index = by_content
+            .get_mut(&entry.canonical_without_comments())
+            .and_then(Vec::pop);
         partners.push(index.map(|index| to[index]));
         if let Some(index) = index {
             is_free[index] = false;

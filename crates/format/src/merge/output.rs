@@ -128,9 +128,12 @@ impl Writer<'_> {
 
 /// The record's path, with its method unless that is GET, and its variant.
 fn about(identity: &RecordIdentity) -> String {
-    let request = identity.request.as_deref().unwrap_or_default();
-    let mut parameters = request.split('&');
-    let method = parameters.find_map(|it| it.strip_prefix("__wb_method="));
+    let method = identity
+        .request
+        .as_deref()
+        .unwrap_or_default()
+        .split('&')
+        .find_map(|it| it.strip_prefix("__wb_method="));
     let about = match method {
         Some(method) => format!("{method} {}", identity.path),
         None => identity.path.clone(),

@@ -74,8 +74,10 @@ impl InlineText {
                 if self.is_cell {
                     url.url = url.url.replace("\\|", "|");
                 }
-                let text = source.get(url.range.clone()).unwrap_or_default();
-                let has_marks = text.contains(['`', '[', ']', '<', '\\']);
+                let has_marks = source
+                    .get(url.range.clone())
+                    .unwrap_or_default()
+                    .contains(['`', '[', ']', '<', '\\']);
                 (at, done) = (url.range.end, url.range.end);
                 found.push(url);
                 if has_marks {
@@ -88,8 +90,10 @@ impl InlineText {
 
     /// Whether a URL without a scheme may begin at an offset.
     fn may_begin(&self, source: &str, at: usize) -> bool {
-        let before = source.get(..at).and_then(|it| it.chars().next_back());
-        let is_apart = before.is_none_or(|it| it.is_whitespace() || "*_~(".contains(it));
+        let is_apart = source
+            .get(..at)
+            .and_then(|it| it.chars().next_back())
+            .is_none_or(|it| it.is_whitespace() || "*_~(".contains(it));
         is_apart || self.line_starts.binary_search(&at).is_ok()
     }
 }

@@ -8,6 +8,7 @@ use super::bibtex_entries::{Chunk, closing_brace, entries};
 use super::collector::{Collector, in_path};
 use crate::input::LineBreaks;
 use crate::model::ReadError;
+use crate::scheme::{self, is_http};
 
 /// The size limit of an entry, in bytes.
 const MAX_ENTRY: usize = 256 * 1024;
@@ -115,10 +116,11 @@ impl Reader<'_, '_, '_> {
         for chunk in chunks {
             let text = match chunk {
                 Chunk::Text(text) => text,
-                Chunk::Abbreviation(name) => {
-                    let known = self.strings.get(&name.to_ascii_lowercase());
-                    known.map(String::as_str).unwrap_or_default()
-                }
+                Chunk::Abbreviation(name) => self
+                    .strings
+                    .get(&name.to_ascii_lowercase())
+                    .map(String::as_str)
+                    .unwrap_or_default(),
             };
             if value.len() + text.len() <= MAX_VALUE {
                 value.push_str(text);
@@ -129,8 +131,9 @@ impl Reader<'_, '_, '_> {
 
     fn urls(&mut self, values: Vec<&str>, line: u64) -> Result<(), ReadError> {
         let url_of = |url: &str| Some(plain(url));
-        let mut values = values.into_iter();
-        values.try_for_each(|value| each(value, begins_url, &url_of, self.collector, line))
+        values
+            .into_iter()
+            .try_for_each(|value| each(value, is_http, &url_of, self.collector, line))
     }
 
     fn field(
@@ -209,9 +212,12 @@ fn parts(value: &str, begins: impl Fn(&str) -> bool) -> Vec<&str> {
         return vec![value];
     }
     let ends = starts.iter().skip(1).copied().chain([value.len()]);
-    let parts = starts.iter().zip(ends);
-    let parts = parts.filter_map(|(start, end)| value.get(*start..end));
-    parts.map(|part| without_end(part, is_separator)).collect()
+    starts
+        .iter()
+        .zip(ends)
+        .filter_map(|(start, end)| value.get(*start..end))
+        .map(|part| without_end(part, is_separator))
+        .collect()
 }
 
 /// A part without what is between it and the next one: separators, a line break of TeX, and a word.
@@ -231,26 +237,16 @@ fn without_end(part: &str, is_separator: impl Fn(char) -> bool) -> &str {
     }
 }
 
-pub(super) fn begins_url(text: &str) -> bool {
-    let begins = |scheme: &str| {
-        let start = text.get(..scheme.len());
-        start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
-    };
-    begins("http://") || begins("https://")
-}
-
 pub(super) fn begins_doi(text: &str) -> bool {
     let rest = text.strip_prefix("10.").unwrap_or_default();
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let is_doi = digits >= 4 && rest.as_bytes().get(digits) == Some(&b'/');
-    is_doi || begins_url(text)
+    is_doi || is_http(text)
 }
 
 /// The URL of an `eprint`, if it is one of arXiv.
 fn arxiv(id: &str, archive: Option<&str>) -> Option<String> {
-    let prefix = id.get(..6);
-    let has_prefix = prefix.is_some_and(|prefix| prefix.eq_ignore_ascii_case("arxiv:"));
-    let id = if has_prefix { id.get(6..)? } else { id };
+    let id = scheme::without(id, "arxiv:").unwrap_or(id);
     let is_arxiv = match archive {
         Some(archive) => archive.trim().eq_ignore_ascii_case("arxiv"),
         None => is_arxiv_id(id),
@@ -261,18 +257,10 @@ fn arxiv(id: &str, archive: Option<&str>) -> Option<String> {
 /// The URL of a DOI, which may be written as a URL; `None` for an empty one.
 pub(super) fn doi(text: &str) -> Option<String> {
     let text = text.trim();
-    let lower = text
-        .get(..8.min(text.len()))
-        .unwrap_or_default()
-        .to_ascii_lowercase();
-    if lower.starts_with("http://") || lower.starts_with("https://") {
+    if is_http(text) {
         return Some(text.to_owned());
     }
-    let text = if lower.starts_with("doi:") {
-        text.get(4..)?.trim_start()
-    } else {
-        text
-    };
+    let text = scheme::without(text, "doi:").map_or(text, str::trim_start);
     (!text.is_empty()).then(|| format!("https://doi.org/{}", in_path(text)))
 }
 

@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use url::Url;
+use urldb_canon::identify;
 
 use super::bare::TEMPLATES;
 use super::options::DocumentOptions;
-use crate::model::{ListItem, Location, Notice, ReadError, Sink};
+use crate::file_events::FileEvents;
+use crate::model::{ListItem, Notice, ReadError, Sink};
 
 /// The length limit of a URL, in bytes.
 const MAX_URL: usize = 64 * 1024;
@@ -37,8 +39,7 @@ pub(super) fn in_path(text: &str) -> String {
 
 /// Passes an item for each URL, and counts the other references by kind.
 pub(super) struct Collector<'a, 's> {
-    file: &'a Arc<str>,
-    sink: &'a mut Sink<'s>,
+    pub(super) events: FileEvents<'a, 's>,
     is_local: &'a dyn Fn(&str) -> bool,
     /// The URL of the repository's root.
     root: Option<Url>,
@@ -59,8 +60,7 @@ impl<'a, 's> Collector<'a, 's> {
             .as_ref()
             .and_then(|root| root.join(&format!("./{}", in_path(options.path))).ok());
         Self {
-            file,
-            sink,
+            events: FileEvents { file, sink },
             is_local: options.is_local,
             root,
             base,
@@ -87,17 +87,6 @@ impl<'a, 's> Collector<'a, 's> {
         *count += 1;
     }
 
-    /// Passes a notice about the document.
-    pub(super) fn refuse(
-        &mut self,
-        line: u64,
-        code: &str,
-        message: String,
-    ) -> Result<(), ReadError> {
-        let notice = Notice::refused(Location::line(self.file, line), code, message);
-        Ok((self.sink)(notice.into())?)
-    }
-
     /// Takes a reference as the document has it.
     pub(super) fn take(&mut self, reference: &str, line: u64) -> Result<(), ReadError> {
         let reference = cleaned(reference);
@@ -122,10 +111,10 @@ impl<'a, 's> Collector<'a, 's> {
     }
 
     fn add(&mut self, url: &str, line: u64) -> Result<(), ReadError> {
-        match ListItem::new(Location::line(self.file, line), url) {
-            Ok(item) => Ok((self.sink)(item.into())?),
-            Err(notice) => {
-                self.count(kind_of_refusal(&notice.code), line);
+        match identify(url) {
+            Ok(found) => self.events.pass(ListItem::of(self.events.at(line), found)),
+            Err(error) => {
+                self.count(error.code(), line);
                 Ok(())
             }
         }
@@ -142,13 +131,12 @@ impl<'a, 's> Collector<'a, 's> {
     }
 
     /// Passes a notice for each kind that was counted.
-    pub(super) fn finish(self) -> Result<(), ReadError> {
+    pub(super) fn finish(mut self) -> Result<(), ReadError> {
         for (kind, (line, count)) in &self.counts {
             let verb = if *count == 1 { "is" } else { "are" };
             let message = format!("{count} {verb} no URL to watch: {}", description(kind));
-            let location = Location::line(self.file, *line);
-            let notice = Notice::left_out(location, kind, message).of(*count);
-            (self.sink)(notice.into())?;
+            let notice = Notice::left_out(self.events.at(*line), kind, message);
+            self.events.pass(notice.of(*count))?;
         }
         Ok(())
     }
@@ -200,21 +188,6 @@ fn counted(reference: &str) -> Option<&'static str> {
     } else {
         None
     }
-}
-
-fn kind_of_refusal(code: &str) -> &'static str {
-    let kinds = [
-        "not-absolute",
-        "scheme",
-        "port",
-        "host",
-        "userinfo",
-        "backslash",
-        "control-character",
-        "bad-percent-encoding",
-    ];
-    let known = kinds.into_iter().find(|kind| *kind == code);
-    known.unwrap_or("bad-url")
 }
 
 fn description(kind: &str) -> &'static str {

@@ -25,9 +25,10 @@ struct Element {
 
 impl Element {
     fn value(&self, name: &str) -> Option<&str> {
-        let mut attributes = self.attributes.iter();
-        let found = attributes.find(|(known, _, _)| *known == name);
-        found.map(|(_, _, value)| value.as_str())
+        self.attributes
+            .iter()
+            .find(|(known, _, _)| *known == name)
+            .map(|(_, _, value)| value.as_str())
     }
 
     /// Whether the attribute holds a URL.
@@ -114,14 +115,14 @@ fn elements(bytes: &[u8]) -> impl Iterator<Item = Element> {
 
 /// The `href` of the first `base` element that has one.
 pub(super) fn base(bytes: &[u8]) -> Option<String> {
-    let has_base = bytes
+    bytes
         .windows(5)
-        .any(|window| window.eq_ignore_ascii_case(b"<base"));
-    let mut elements = has_base.then(|| elements(bytes))?;
-    elements.find_map(|element| {
-        let is_base = element.name == "base";
-        element.value("href").filter(|_| is_base).map(str::to_owned)
-    })
+        .any(|window| window.eq_ignore_ascii_case(b"<base"))
+        .then(|| elements(bytes))?
+        .find_map(|element| {
+            let is_base = element.name == "base";
+            element.value("href").filter(|_| is_base).map(str::to_owned)
+        })
 }
 
 /// Passes each reference with its offset.

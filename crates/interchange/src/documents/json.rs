@@ -1,10 +1,11 @@
 //! Documents in JSON: notebooks and CSL-JSON.
 
-use super::bibtex::{begins_doi, begins_url, doi, each};
+use super::bibtex::{begins_doi, doi, each};
 use super::collector::Collector;
 use super::{MAX_MARKDOWN, markdown};
 use crate::json_text::{JsonText, Value};
 use crate::model::ReadError;
+use crate::scheme::is_http;
 
 /// Reads the `URL` and the `DOI` of each reference.
 pub(super) fn read_csl(text: &str, collector: &mut Collector<'_, '_>) -> Result<(), ReadError> {
@@ -15,7 +16,7 @@ pub(super) fn read_csl(text: &str, collector: &mut Collector<'_, '_>) -> Result<
                 ("DOI", Some(text)) => each(&text, begins_doi, &doi, collector, line)?,
                 ("URL", Some(text)) => {
                     let url_of = |url: &str| Some(url.to_owned());
-                    each(&text, begins_url, &url_of, collector, line)?;
+                    each(&text, is_http, &url_of, collector, line)?;
                 }
                 _ => {}
             }
@@ -36,8 +37,8 @@ pub(super) fn read_notebook(
             return Ok(());
         };
         let Some((text, starts)) = pieces(source) else {
-            let why = "the cell has no text, or too much".to_owned();
-            return collector.refuse(source.line(), "bad-cell", why);
+            let why = "the cell has no text, or too much";
+            return collector.events.refuse(source.line(), "bad-cell", why);
         };
         for (offset, url) in markdown::references(&text) {
             let index = starts.partition_point(|(start, _)| *start <= offset);
@@ -73,7 +74,8 @@ fn read<'c, 's>(
         Ok(document) => document,
         Err(error) => {
             let why = format!("the document is no valid JSON: {error}");
-            return collector.refuse(error.line().max(1) as u64, "bad-json", why);
+            let line = error.line().max(1) as u64;
+            return collector.events.refuse(line, "bad-json", &why);
         }
     };
     let list = match key {
@@ -85,13 +87,13 @@ fn read<'c, 's>(
         },
     };
     let Some(list) = list.filter(|list| list.is_list()) else {
-        let why = "the document has no list of objects".to_owned();
-        return collector.refuse(document.line(), "bad-json", why);
+        let why = "the document has no list of objects";
+        return collector.events.refuse(document.line(), "bad-json", why);
     };
     for entry in list.items() {
         if !entry.is_object() {
-            let why = "an object was expected".to_owned();
-            return collector.refuse(entry.line(), "bad-json", why);
+            let why = "an object was expected";
+            return collector.events.refuse(entry.line(), "bad-json", why);
         }
         take(entry, collector)?;
     }

@@ -8,6 +8,7 @@ use super::collector::Collector;
 use super::options::DocumentOptions;
 use crate::input::LineReader;
 use crate::model::{ReadError, Sink};
+use crate::scheme;
 
 /// Reads the output of `lychee --dump`, with or without `-v`.
 ///
@@ -21,10 +22,10 @@ pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result
     };
     let mut collector = Collector::new(file, &options, sink);
     let mut lines = LineReader::new(input);
-    while let Some(line) = lines.next().map_err(ReadError::input(file))? {
+    while let Some(line) = lines.next_line().map_err(ReadError::input(file))? {
         let text = match line.text {
             Err(why) => {
-                collector.refuse(line.number, "bad-line", why.to_owned())?;
+                collector.events.refuse(line.number, "bad-line", why)?;
                 continue;
             }
             Ok(text) => text.trim(),
@@ -37,10 +38,7 @@ pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result
         }
         if text.ends_with(" [excluded]") {
             collector.count("excluded", line.number);
-        } else if url
-            .get(..5)
-            .is_some_and(|it| it.eq_ignore_ascii_case("file:"))
-        {
+        } else if scheme::without(url, "file:").is_some() {
             collector.count("local", line.number);
         } else {
             collector.take(url, line.number)?;

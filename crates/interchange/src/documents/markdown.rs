@@ -89,8 +89,9 @@ impl Pieces {
     /// The offset in the document of a position in the text.
     fn offset(&self, position: usize) -> usize {
         let index = self.starts.partition_point(|(start, _)| *start <= position);
-        let piece = self.starts.get(index.saturating_sub(1));
-        piece.map_or(0, |(start, offset)| offset + position - start)
+        self.starts
+            .get(index.saturating_sub(1))
+            .map_or(0, |(start, offset)| offset + position - start)
     }
 }
 
@@ -135,8 +136,9 @@ impl<'a> State<'a> {
             | Options::ENABLE_STRIKETHROUGH
             | Options::ENABLE_TASKLISTS;
         let parser = Parser::new_ext(self.source, options);
-        let definitions = parser.reference_definitions().iter();
-        let mut definitions: Vec<Reference> = definitions
+        let mut definitions: Vec<Reference> = parser
+            .reference_definitions()
+            .iter()
             .map(|(_, definition)| (definition.span.start, definition.dest.to_string()))
             .collect();
         definitions.sort();

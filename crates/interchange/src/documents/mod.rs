@@ -91,7 +91,8 @@ pub fn read(
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     let mut collector = Collector::new(file, options, sink);
     if let Some(found) = control_in(bytes) {
-        collector.refuse(found.line, "control-character", found.message().to_owned())?;
+        let events = &mut collector.events;
+        events.refuse(found.line, "control-character", found.message())?;
     }
     match kind {
         DocumentKind::Markdown => {

@@ -138,8 +138,11 @@ impl ConvertedRecord {
         if again.schemes == self.own.schemes {
             self.extra.remove("schemes");
         } else if self.own.schemes.is_empty() {
-            let schemes = metadata.schemes_of(&self.own).into_iter();
-            let schemes: Vec<&str> = schemes.map(Scheme::as_str).collect();
+            let schemes: Vec<&str> = metadata
+                .schemes_of(&self.own)
+                .into_iter()
+                .map(Scheme::as_str)
+                .collect();
             self.extra.insert("schemes".to_owned(), Json::from(schemes));
         }
     }
@@ -284,8 +287,11 @@ fn add_text(
         add_field(&mut converted.record, name, &value);
         return;
     }
-    let lossy = rest.get(key).and_then(Value::as_text).map(printable);
-    let lossy = lossy.filter(|text| !text.is_empty());
+    let lossy = rest
+        .get(key)
+        .and_then(Value::as_text)
+        .map(printable)
+        .filter(|text| !text.is_empty());
     synthesize(converted, name, lossy.or(stand_in));
 }
 

@@ -142,8 +142,10 @@ fn is_language(text: &str) -> bool {
 /// Whether the text is `type/subtype`, optionally with parameters.
 fn is_media_type(text: &str) -> bool {
     let mut parts = text.split(';');
-    let essence = parts.next().unwrap_or_default().trim_end_matches(' ');
-    let is_essence = essence
+    let is_essence = parts
+        .next()
+        .unwrap_or_default()
+        .trim_end_matches(' ')
         .split_once('/')
         .is_some_and(|(kind, subtype)| is_token(kind) && is_token(subtype));
     let is_parameter = |part: &str| {

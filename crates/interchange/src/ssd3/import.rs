@@ -32,8 +32,9 @@ pub fn read(
     let mut told = Vec::new();
     let mut requests: HashSet<[u8; 32]> = HashSet::new();
     for index in 1.. {
-        let next = reader.next_record(&mut |fault| told.push(fault));
-        let next = next.map_err(ReadError::input(file))?;
+        let next = reader
+            .next_record(&mut |fault| told.push(fault))
+            .map_err(ReadError::input(file))?;
         for fault in told.drain(..) {
             sink(notice(fault, file).into())?;
         }
@@ -56,12 +57,13 @@ pub fn read(
 fn digest_of(item: &ListItem) -> [u8; 32] {
     let identity = item.record.identity();
     let request = identity.request.unwrap_or_default();
-    let digest = [&item.host, &identity.path, &request]
+    [&item.host, &identity.path, &request]
         .into_iter()
         .fold(Sha256::new(), |digest, part| {
             digest.chain_update(part).chain_update([0])
-        });
-    digest.finalize().into()
+        })
+        .finalize()
+        .into()
 }
 
 fn repeated(item: &ListItem) -> Notice {

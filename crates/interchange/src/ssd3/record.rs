@@ -136,18 +136,18 @@ impl CatalogueRecord {
     /// The fields: first those of the specification, in the order of its example, then the extensions,
     /// sorted by name.
     pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
-        let standard = STANDARD_FIELDS.iter().map(|field| field.name);
-        standard
+        STANDARD_FIELDS
+            .iter()
+            .map(|field| field.name)
             .filter_map(|name| Some((name, self.get(name)?)))
             .chain(self.extensions())
     }
 
     /// The extension fields, sorted by name.
     pub fn extensions(&self) -> impl Iterator<Item = (&str, &str)> {
-        let fields = self
-            .fields
+        self.fields
             .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()));
-        fields.filter(|(name, _)| name.starts_with("X-"))
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .filter(|(name, _)| name.starts_with("X-"))
     }
 }

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use urldb_format::Algorithm;
 
-/// Number of hexadecimal digits of each digest with which a line of coreutils can begin; 56 is SHA-224.
-const LENGTHS: [usize; 6] = [32, 40, 56, 64, 96, 128];
+/// Number of hexadecimal digits of each digest with which a line of coreutils can begin.
+const LENGTHS: [usize; 5] = [32, 40, 64, 96, 128];
 
 /// A line, taken apart.
 pub(super) struct Entry {
@@ -28,8 +28,6 @@ enum Form {
     /// `SHA2-256(NAME)= DIGEST`.
     OpenSsl,
     Pooch,
-    /// `CRC LENGTH NAME` of cksum.
-    Cksum,
 }
 
 impl Entry {
@@ -37,7 +35,6 @@ impl Entry {
     pub(super) fn parse(line: &str) -> Option<Self> {
         coreutils(line)
             .or_else(|| tagged(line))
-            .or_else(|| cksum(line))
             .or_else(|| pooch(line))
     }
 
@@ -57,35 +54,6 @@ impl Entry {
         let is_bare = !digest.contains([':', '=']);
         (self.form == Form::Pooch && is_bare).then_some(Algorithm::Sha256)
     }
-
-    /// The code of a digest that records cannot hold.
-    pub(super) fn foreign_code(&self, digest: &str) -> Option<&'static str> {
-        let is_hex = digest.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let of_name = |name: &str| {
-            let name = name.to_ascii_lowercase();
-            let is = |part| name.starts_with(part);
-            if is("blake2b") {
-                Some("blake2b")
-            } else if is("sha224") || is("sha2-224") || is("sha-224") {
-                Some("sha224")
-            } else if is("crc") {
-                Some("crc")
-            } else {
-                Algorithm::from_name(&name).is_none().then_some("algorithm")
-            }
-        };
-        match (self.form, self.algorithm.as_deref()) {
-            (Form::Cksum, _) => Some("crc"),
-            (_, Some(name)) => of_name(name),
-            (Form::Coreutils, None) => (digest.len() == 56).then_some("sha224"),
-            _ => match digest.split_once(':') {
-                Some((name, _)) => of_name(name),
-                // The lines of SFV files.
-                None if is_hex && digest.len() == 8 => Some("crc"),
-                None => None,
-            },
-        }
-    }
 }
 
 /// `DIGEST  NAME`, `DIGEST *NAME`, with a leading `\` if the name has escapes. One blank and a tab are accepted too, unless
@@ -96,14 +64,17 @@ fn coreutils(line: &str) -> Option<Entry> {
     let start = line.len() - text.len();
     let length = text.find([' ', '\t'])?;
     let (digest, rest) = text.split_at(length);
-    let written = rest.strip_prefix("  ").or_else(|| rest.strip_prefix(" *"));
-    let is_written = written.is_some_and(|name| !name.starts_with([' ', '\t']));
+    let is_written = rest
+        .strip_prefix("  ")
+        .or_else(|| rest.strip_prefix(" *"))
+        .is_some_and(|name| !name.starts_with([' ', '\t']));
     let is_name = !is_written && rest.split_ascii_whitespace().next().is_some_and(is_digest);
     if is_name || digest.contains(':') || !is_digest(digest) {
         return None;
     }
-    let separators = ["  ", " *", " ", "\t"];
-    let name = separators.iter().find_map(|it| rest.strip_prefix(it));
+    let name = ["  ", " *", " ", "\t"]
+        .iter()
+        .find_map(|it| rest.strip_prefix(it));
     let name = name.filter(|name| !name.is_empty())?;
     Some(Entry {
         name: unescaped(name, escaped.is_some())?,
@@ -133,8 +104,10 @@ fn tagged(line: &str) -> Option<Entry> {
         return None;
     }
     let (name, digest) = rest.rsplit_once(')')?;
-    let digest = digest.trim_start_matches(' ').strip_prefix('=')?;
-    let digest = digest.trim_start_matches(' ');
+    let digest = digest
+        .trim_start_matches(' ')
+        .strip_prefix('=')?
+        .trim_start_matches(' ');
     let start = line.len() - digest.len();
     let digest = digest.trim_end();
     Some(Entry {
@@ -146,82 +119,27 @@ fn tagged(line: &str) -> Option<Entry> {
     })
 }
 
-/// `CRC LENGTH NAME`, both in decimal digits.
-fn cksum(line: &str) -> Option<Entry> {
-    let mut parts = line.splitn(3, ' ');
-    let (sum, length, name) = (parts.next()?, parts.next()?, parts.next()?);
-    let is_number = |text: &str| {
-        (1..=20).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
-    };
-    (is_number(sum) && is_number(length) && sum.len() <= 10).then(|| Entry {
-        name: name.to_owned(),
-        digest: 0..sum.len(),
-        algorithm: None,
-        url: None,
-        form: Form::Cksum,
-    })
-}
-
 /// `NAME DIGEST` and perhaps a URL, quoted as in a shell.
 fn pooch(line: &str) -> Option<Entry> {
-    let words = words(line)?;
-    let mut words = words.into_iter();
+    let mut words = shlex::split(line)?.into_iter();
     let (name, digest, url) = (words.next()?, words.next()?, words.next());
     if words.next().is_some() {
         return None;
     }
+    let raw = line
+        .split_ascii_whitespace()
+        .rev()
+        .nth(usize::from(url.is_some()))?;
     // A digest in quotes: the bytes between them.
-    let raw = line.get(digest.range.clone())?;
-    let at = raw.find(&digest.text).unwrap_or(0);
-    let start = digest.range.start + at;
-    let end = (start + digest.text.len()).min(digest.range.end);
-    Some(Entry {
-        name: name.text,
-        digest: start..end,
+    let raw = raw.trim_matches(['"', '\'']);
+    let start = raw.as_ptr().addr() - line.as_ptr().addr();
+    (raw == digest).then(|| Entry {
+        name,
+        digest: start..start + raw.len(),
         algorithm: None,
-        url: url.map(|url| url.text),
+        url,
         form: Form::Pooch,
     })
-}
-
-struct Word {
-    text: String,
-    range: Range<usize>,
-}
-
-/// The words of a line, as a POSIX shell divides it; `None` if a quote has no end.
-fn words(line: &str) -> Option<Vec<Word>> {
-    let mut words: Vec<Word> = vec![];
-    let mut word: Option<Word> = None;
-    let mut quote = None;
-    let mut chars = line.char_indices();
-    while let Some((at, char)) = chars.next() {
-        let is_blank = char.is_ascii_whitespace();
-        if quote.is_none() && is_blank {
-            words.extend(word.take());
-            continue;
-        }
-        let current = word.get_or_insert_with(|| Word {
-            text: String::new(),
-            range: at..at,
-        });
-        match (quote, char) {
-            (None, '\'' | '"') => quote = Some(char),
-            (Some(open), _) if open == char => quote = None,
-            (None, '\\') => current.text.push(chars.next()?.1),
-            (Some('"'), '\\') => {
-                let (_, next) = chars.next()?;
-                if !matches!(next, '"' | '\\') {
-                    current.text.push('\\');
-                }
-                current.text.push(next);
-            }
-            _ => current.text.push(char),
-        }
-        current.range.end = chars.offset();
-    }
-    words.extend(word);
-    quote.is_none().then_some(words)
 }
 
 /// Undoes the escapes with which GNU coreutils write names with line breaks.

@@ -43,8 +43,8 @@ const ALIASES: [(&str, &str); 19] = [
     ("title", "name"),
 ];
 
-/// The separators of cells.
-const DELIMITERS: [u8; 3] = [b',', b'\t', b';'];
+/// The separators of cells; of those with as many known columns, the last counts.
+const DELIMITERS: [u8; 3] = [b';', b'\t', b','];
 
 /// The keys that the columns of a table hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -111,11 +111,11 @@ impl Columns {
     }
 
     fn key(&self, name: &str) -> Option<&'static str> {
-        let exact = self.names.get(name);
-        let chosen = exact.or_else(|| {
-            let mut others = self.names.iter();
-            let found = others.find(|(other, _)| plain(other) == plain(name));
-            found.map(|(_, key)| key)
+        let chosen = self.names.get(name).or_else(|| {
+            self.names
+                .iter()
+                .find(|(other, _)| plain(other) == plain(name))
+                .map(|(_, key)| key)
         });
         key_of(chosen.map_or(name, String::as_str))
     }
@@ -130,18 +130,16 @@ impl Columns {
             if let Some(order) = &self.order {
                 return usize::from(order.len() == row.cells.len());
             }
-            let keys = self.of_header(&row, &mut |_| Ok(())).unwrap_or_default();
-            keys.iter().flatten().count()
+            self.of_header(&row, &mut |_| Ok(()))
+                .unwrap_or_default()
+                .iter()
+                .flatten()
+                .count()
         };
-        let [first, others @ ..] = DELIMITERS;
-        let mut best = (first, known(first));
-        for delimiter in others {
-            let known = known(delimiter);
-            if known > best.1 {
-                best = (delimiter, known);
-            }
-        }
-        best.0
+        DELIMITERS
+            .into_iter()
+            .max_by_key(|it| known(*it))
+            .unwrap_or(b',')
     }
 }
 

@@ -1,6 +1,5 @@
 //! The rows of a table, with the places of their cells.
 
-use std::cell::RefCell;
 use std::io::{self, BufRead, Read};
 use std::ops::Range;
 
@@ -51,9 +50,7 @@ pub(super) struct Row {
 /// Reads the rows of a table.
 pub(super) struct Rows<R> {
     input: R,
-    delimiter: u8,
-    /// `None` only after the last use.
-    csv: Option<Reader>,
+    csv: Reader,
     /// The offset of the next byte.
     offset: u64,
     /// The line of the next byte.
@@ -65,8 +62,11 @@ impl<R: BufRead> Rows<R> {
     pub(super) fn new(input: R, delimiter: u8) -> Self {
         Self {
             input,
-            delimiter,
-            csv: Some(parser(delimiter)),
+            // Rows end in LF only: CR before it is removed here.
+            csv: ReaderBuilder::new()
+                .delimiter(delimiter)
+                .terminator(Terminator::Any(b'\n'))
+                .build(),
             offset: 0,
             line: 1,
             is_end: false,
@@ -111,10 +111,7 @@ impl<R: BufRead> Rows<R> {
         let mut buffer = [0; 4096];
         loop {
             let chunk = self.input.fill_buf()?;
-            let Some(csv) = &mut self.csv else {
-                return Ok(None);
-            };
-            let (result, read, written) = csv.read_field(chunk, &mut buffer);
+            let (result, read, written) = self.csv.read_field(chunk, &mut buffer);
             let consumed = chunk.get(..read).unwrap_or_default();
             field.raw.extend(consumed);
             field.text.extend(buffer.iter().take(written));
@@ -137,37 +134,6 @@ impl<R: BufRead> Rows<R> {
                 }
             }
         }
-    }
-}
-
-impl<R> Drop for Rows<R> {
-    fn drop(&mut self) {
-        let parser = self.csv.take();
-        PARSERS.with_borrow_mut(|parsers| parsers.extend(parser.map(|it| (self.delimiter, it))));
-    }
-}
-
-thread_local! {
-    /// Parsers of rows for another input, each with its separator of cells. A list may be thousands of small files, and
-    /// building the tables of a parser takes longer than parsing such a file.
-    static PARSERS: RefCell<Vec<(u8, Reader)>> = const { RefCell::new(vec![]) };
-}
-
-/// A parser of rows whose cells this byte separates. Rows end in LF only: CR before it is removed here.
-fn parser(delimiter: u8) -> Reader {
-    let known = PARSERS.with_borrow_mut(|parsers| {
-        let index = parsers.iter().position(|(of, _)| *of == delimiter)?;
-        Some(parsers.swap_remove(index).1)
-    });
-    match known {
-        Some(mut parser) => {
-            parser.reset();
-            parser
-        }
-        None => ReaderBuilder::new()
-            .delimiter(delimiter)
-            .terminator(Terminator::Any(b'\n'))
-            .build(),
     }
 }
 
@@ -200,11 +166,12 @@ impl Field {
         let start = self.offset + (self.raw.len() - inner.len()) as u64;
         let behind = inner.strip_prefix(text.as_bytes());
         // A quote in quotes is written twice.
-        let is_text = behind.is_some_and(|behind| match quoted {
-            Some(_) => behind.starts_with(b"\"") && !text.contains('"'),
-            None => true,
-        });
-        let range = is_text.then(|| start..start + text.len() as u64);
+        let range = behind
+            .is_some_and(|behind| match quoted {
+                Some(_) => behind.starts_with(b"\"") && !text.contains('"'),
+                None => true,
+            })
+            .then(|| start..start + text.len() as u64);
         Ok(Cell { text, range })
     }
 }

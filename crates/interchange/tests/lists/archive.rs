@@ -156,7 +156,7 @@ fn what_promises_nothing_is_left_out() {
             "WARC-Truncated: length\r\n",
             b"HTTP/1.1 200 OK\r\n\r\nbo",
         ),
-        response("http://a.test:8080/", 200, "", b"body"),
+        response("http://a.test:443/", 200, "", b"body"),
     ]);
     result.unwrap();
     assert_eq!(taken.items, []);

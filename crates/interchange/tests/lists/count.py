@@ -60,11 +60,9 @@ def sums(path, text):
 def digest_of_file(line, file):
     if match := re.fullmatch(r"(\\?)([0-9a-fA-F]+) [ *](.+)", line):
         escaped, digest, name = match.groups()
-        if len(digest) in LENGTHS or len(digest) == 56:
-            if len(digest) == 56:
-                print("left out sha224")
-            elif len(digest) == 128 and file == "B2SUMS":
-                print("left out blake2b")
+        if len(digest) in LENGTHS:
+            if len(digest) == 128 and file == "B2SUMS":
+                print("left out algorithm")
             else:
                 if escaped:
                     name = name.replace("\\\\", "\0").replace("\\n", "\n").replace("\0", "\\")
@@ -79,10 +77,7 @@ def digest_of_file(line, file):
             else:
                 below("http://a.test/", match[2], {name: digest})
         else:
-            print("left out", name if name in ("blake2b", "sha224") else "algorithm")
-        return
-    if re.fullmatch(r"\d+ \d+ .+", line):
-        print("left out crc")
+            print("left out algorithm")
         return
     words = shlex.split(line)
     if len(words) not in (2, 3):
@@ -91,10 +86,8 @@ def digest_of_file(line, file):
     name, _, digest = words[1].rpartition(":")
     if name and name not in BYTES:
         print("left out algorithm")
-    elif not name and len(digest) == 8:
-        print("left out crc")
     elif file == "B2SUMS" and len(words[1]) == 128:
-        print("left out blake2b")
+        print("left out algorithm")
     elif (found := hexadecimal(digest, name or "sha256")) is None:
         print("refused bad-digest")
     elif len(words) == 3:
@@ -216,34 +209,6 @@ def conandata(path, text):
     walk(yaml.safe_load(text))
 
 
-def opam(path, text):
-    text = re.sub(r"\(\*.*?\*\)", "", text)
-    for section in re.findall(r'^(?:url|extra-source "\w+") \{$(.*?)^\}$', text, re.DOTALL | re.MULTILINE):
-        section = re.sub(r"#(?! *v1)[^\n]*\n", "\n", section.replace("#v1", "# v1"))
-        field = lambda name: re.search(rf'^  {name}: *(\[[^]]*\]|"[^\n]*")', section, re.MULTILINE)  # noqa: E731
-        texts = lambda name: re.findall(r'"+([^"]+)"+', found[1]) if (found := field(name)) else []  # noqa: E731
-        urls = [url.replace("# v1", "#v1") for url in texts("src") + texts("mirrors")]
-        if not urls:
-            print("refused no-url")
-        digests, is_refused = {}, False
-        for checksum in texts("checksum"):
-            name, _, value = checksum.rpartition("=")
-            name = name or LENGTHS.get(len(value))
-            if name == "sha224":
-                print("left out algorithm")
-            elif name not in BYTES or digests.setdefault(name, value.lower()) != value.lower():
-                print("refused bad-digest")
-                is_refused = True
-                break
-        for url in urls if not is_refused else []:
-            if system := re.match(r"(git|hg)\+", url):
-                print("left out", system[1])
-            elif url.partition("#")[0].endswith(".git"):
-                print("left out git")
-            else:
-                item(url, digests)
-
-
 def debian(path, text):
     for paragraph in re.split(r"\n\n+", text):
         paragraph = re.sub(r"^#.*\n?", "", paragraph, flags=re.MULTILINE)
@@ -301,60 +266,6 @@ def debian_paragraph(fields):
         elif file:
             folder = "" if fields["Directory"] == "." else fields["Directory"] + "/"
             item(f"http://a.test/{folder}{name}", file, file["length"])
-
-
-def obo_purl(path, text):
-    import yaml
-
-    site = "http://purl.obolibrary.org"
-    data = yaml.safe_load(text)
-
-    def rule(path, target, status=302):
-        try:
-            plain = unquote_to_bytes(target).decode()
-        except UnicodeDecodeError:
-            print("refused bad-target")
-            return
-        before, mark, behind = re.fullmatch(r"([^?#]*)([?#]?)(.*)", plain).groups()
-        escaped = quote(before, safe="!$&'()*+,;=:@/-._~")
-        item(site + path, {}, status=status, target=re.sub(r"%..", lambda it: it[0].lower(), escaped) + mark + behind)
-
-    def check(test, status):
-        if not isinstance(test, dict) or "to" not in test:
-            print("refused bad-value")
-        else:
-            rule(data["base_url"] + test["from"], test["to"], status)
-
-    if "base_redirect" in data:
-        rule(data["base_url"], data["base_redirect"])
-    for product in data["products"]:
-        for key, target in product.items():
-            rule(f"/obo/{key}", target)
-    browser = (data["term_browser"] or "").strip().lower()
-    for term in data["example_terms"]:
-        if browser == "ontobee":
-            target = f"http://www.ontobee.org/browser/rdf.php?o={data['idspace']}&iri={site}/obo/{term}"
-            item(f"{site}/obo/{term}", {}, status=303, target=target)
-        elif browser == "ols":
-            item(f"{site}/obo/{term}", {}, status=303)
-        else:
-            print("left out custom")
-    for test in data["tests"]:
-        check(test, 302)
-    for entry in data["entries"]:
-        names = {"permanent": 301, "temporary": 302, "see other": 303}
-        if not isinstance(entry, dict) or (status := names.get(entry.get("status", "temporary"))) is None:
-            print("refused bad-value")
-            continue
-        place = entry.get("exact", entry.get("prefix"))
-        if "replacement" not in entry:
-            print("refused bad-value")
-        elif place:
-            rule(data["base_url"] + place, entry["replacement"], status)
-        elif not entry.get("tests"):
-            print("left out regex")
-        for test in entry.get("tests", []):
-            check(test, status)
 
 
 def redirects(text, site, default):
@@ -692,14 +603,12 @@ FORMATS = {
     "nix-sources": nix_sources,
     "brew-json": brew_json,
     "schemastore": schemastore,
-    "opam": opam,
     "datapackage": datapackage,
     "jsonld": jsonld,
     "metalink": metalink,
     "dvc": dvc,
     "annex": annex,
     "debian-sources": debian,
-    "obo-purl": obo_purl,
     "redirects": lambda path, text: redirects(text, "http://a.test", None),
     "redirects-netlify": lambda path, text: redirects(text, "https://a.netlify.app", 301),
     "htaccess": htaccess,
@@ -707,7 +616,7 @@ FORMATS = {
 
 
 def main():
-    if sys.argv[1] in ("conandata", "obo-purl", "dvc"):
+    if sys.argv[1] in ("conandata", "dvc"):
         try:
             import yaml  # noqa: F401
         except ImportError:

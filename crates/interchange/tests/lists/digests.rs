@@ -6,12 +6,11 @@ use proptest::prelude::*;
 use urldb_format::{Algorithm, Digest};
 use urldb_interchange::digest::{Unknown, like, parse, parse_all};
 
-/// Hexadecimal digits, Nix, subresource integrity, and both multihashes of a digest, by an implementation of their own.
-fn spellings(algorithm: Algorithm, bytes: &[u8]) -> [(&'static str, String); 9] {
+/// Hexadecimal digits, Nix and subresource integrity of a digest, by an implementation of their own.
+fn spellings(algorithm: Algorithm, bytes: &[u8]) -> [(&'static str, String); 7] {
     let hex = hex(bytes);
     let upper = hex.to_uppercase();
     let name = algorithm.name();
-    let multihash = [code(algorithm), bytes].concat();
     [
         ("hex", hex.clone()),
         ("upper", upper.clone()),
@@ -20,19 +19,7 @@ fn spellings(algorithm: Algorithm, bytes: &[u8]) -> [(&'static str, String); 9] 
         ("nix", nix(bytes)),
         ("named nix", format!("{name}:{}", nix(bytes))),
         ("integrity", format!("{name}-{}?ct=x", base64(bytes))),
-        ("multihash", self::hex(&multihash)),
-        ("base58", base58(&multihash)),
     ]
-}
-
-fn code(algorithm: Algorithm) -> &'static [u8] {
-    match algorithm {
-        Algorithm::Md5 => b"\xd5\x01\x10",
-        Algorithm::Sha1 => b"\x11\x14",
-        Algorithm::Sha256 => b"\x12\x20",
-        Algorithm::Sha384 => b"\x20\x30",
-        Algorithm::Sha512 => b"\x13\x40",
-    }
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -80,21 +67,6 @@ fn base64(bytes: &[u8]) -> String {
     text
 }
 
-fn base58(bytes: &[u8]) -> String {
-    let symbols = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
-    let (mut number, mut text) = (bytes.to_vec(), vec![]);
-    while number.iter().any(|byte| *byte > 0) {
-        let mut rest = 0;
-        for byte in &mut number {
-            let value = rest * 256 + usize::from(*byte);
-            *byte = u8::try_from(value / 58).unwrap();
-            rest = value % 58;
-        }
-        text.push(char::from(symbols[rest]));
-    }
-    text.iter().rev().collect()
-}
-
 fn algorithm() -> impl Strategy<Value = Algorithm> {
     prop::sample::select(Algorithm::ALL.to_vec())
 }
@@ -115,8 +87,6 @@ fn the_spellings_of_the_notes_are_read() {
         "sha256-WJG1tSLV3whtD/CxEPvZ0hu0/HFjrzTQgoai6Eb2vgM=?x",
         "00xyyr3fi8l6hb839bv3f7yb86yjv7xi1cgh1xnhipym4asvb4aq",
         "sha256:00xyyr3fi8l6hb839bv3f7yb86yjv7xi1cgh1xnhipym4asvb4aq",
-        &format!("1220{sha256}"),
-        "QmUJPTFZnR2CPGAzmfdYPghgrFtYFB6pf1BqMvqfiPDam8",
     ] {
         let digest = parse(text, None).unwrap_or_else(|unknown| panic!("{text}: {unknown}"));
         assert_eq!(digest.to_string(), format!("sha256:{sha256}"), "{text}");

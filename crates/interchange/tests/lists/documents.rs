@@ -331,7 +331,7 @@ fn code_and_comments_have_no_links() {
 fn other_references_are_counted_by_kind() {
     let taken = markdown(
         "[a](b.md) [a](#part) [a]()\n[m](mailto:a@a.test) <a@a.test>\n[t](tel:+1)\n[d](data:text/plain,x)\n\
-         [j](JavaScript:x)\n[p](https://a.test:8080/) [f](ftp://a.test/) [u](https://u:p@a.test/)\n\
+         [j](JavaScript:x)\n[p](https://a.test:80/) [f](ftp://a.test/) [u](https://u:p@a.test/)\n\
          [v](https://a.test/${x}) [v](https://a.test/{{x}})\n[l](https://a.test/\u{fffd})\n",
     );
     assert_eq!(taken.urls(), Vec::<String>::new());

@@ -20,7 +20,7 @@ MARKDOWN = [
     "1. a\n\n   https://g.test/{n}\n", "~~https://g.test/{n}~~\n", "https://g.test/{n}\nhttps://g.test/{n}\n",
     "`https://no.test/`\n", "    https://no.test/\n", "```\nhttps://no.test/ [a](https://no.test/)\n```\n",
     "~~~ x\n<https://no.test/>\n~~~\n", "<!-- https://no.test/ <a href=https://no.test/> -->\n", "[a](b/c.md) [a](#b)\n",
-    "[m](mailto:a@no.test) <a@no.test>\n", "[d](data:,x) [j](javascript:x) [t](tel:1)\n", "[p](https://no.test:8080/)\n",
+    "[m](mailto:a@no.test) <a@no.test>\n", "[d](data:,x) [j](javascript:x) [t](tel:1)\n", "[p](https://no.test:80/)\n",
     "[v](https://no.test/{{{{x}}}})\n", "[f](ftp://no.test/)\n", "\\[a](/no)\n", "`` ` https://no.test/ ``\n",
 ]
 HTML = [

@@ -4,7 +4,6 @@
 //! - `reading`: files as other programs and people write them.
 //! - `entries`: registries that are one list in JSON.
 //! - `manifests`: descriptions of data sets and downloads.
-//! - `opam`: files of opam.
 //! - `redirecting`: rules of redirects.
 //! - `sitemap`: sitemaps and their indexes.
 //! - `archive`: WARC and CDXJ.
@@ -30,7 +29,6 @@ mod documents_hostile;
 mod entries;
 mod htaccess;
 mod manifests;
-mod opam;
 mod reading;
 mod redirecting;
 mod round_trip;

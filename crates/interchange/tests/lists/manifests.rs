@@ -230,16 +230,14 @@ fn a_metalink_has_mirrors() {
     }
     let deep = format!("<metalink>{}", "<a>".repeat(40));
     assert!(error(METALINK, &deep).contains("nested too deeply"));
-    let many = format!("<metalink><file>{}", "<url>x</url>".repeat(100_001));
+    let (pad, urls) = ("x".repeat(1 << 20), "<url>x</url>".repeat(100_001));
+    let many = format!("<metalink pad='{pad}'><file>{urls}");
     assert_eq!(
         error(METALINK, &many),
         "m.meta4:1: a file has more than 100000 URLs"
     );
     let broken = error(METALINK, "<metalink>\n</file>");
-    assert!(
-        broken.contains("this is not XML as a Metalink has it"),
-        "{broken}"
-    );
+    assert!(broken.contains("this is not XML as a Metalink"), "{broken}");
 }
 
 #[test]
@@ -301,7 +299,7 @@ fn imports_of_dvc_promise_what_came() {
     assert_eq!(of("- 1\n"), is("", "", "x.dvc:1 bad-value"));
     assert_eq!(
         error(DVC, "a: &x 1\nb: *x\n"),
-        "x.dvc:2: an alias, which DVC does not write"
+        "x.dvc:2: an alias: write the value itself"
     );
 }
 

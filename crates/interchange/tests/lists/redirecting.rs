@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use urldb_interchange::budget::Budget;
-use urldb_interchange::{NoticeSeverity, ReadEvent, Sink, obo_purl, redirects};
+use urldb_interchange::{NoticeSeverity, ReadEvent, Sink, redirects};
 
 use crate::common::Taken;
 
@@ -20,10 +20,6 @@ fn promises(taken: &Taken) -> Vec<String> {
     items.collect()
 }
 
-fn obo(text: &str, base: Option<&str>) -> Taken {
-    Taken::of(|sink| obo_purl::read(text.as_bytes(), &"obi.yml".into(), base, sink))
-}
-
 fn rules(text: &str, base: &str) -> Taken {
     Taken::of(|sink| {
         redirects::read(
@@ -34,110 +30,6 @@ fn rules(text: &str, base: &str) -> Taken {
             sink,
         )
     })
-}
-
-const OBI: &str = "\
-idspace: OBI
-base_url: /obo/obi
-base_redirect: http://obi.test/
-products:
-- obi.owl: https://files.test/obi.owl
-term_browser: ontobee
-example_terms:
-- OBI_0000070
-tests:
-- from: /old
-  to: http://obi.test/old
-entries:
-- exact: /wiki
-  replacement: http://obi.test/%E2%82%AC?q=a%20b
-  status: permanent
-- prefix: /dev/
-  replacement: http://obi.test/dev/
-  status: see other
-  tests:
-  - from: /dev/x
-    to: http://obi.test/dev/x
-  - from: /dev/y
-- regex: ^/obo/obi/(.*)$
-  replacement: http://obi.test/$1
-- exact: /odd
-  replacement: http://obi.test/
-  status: gone
-- exact: /bytes
-  replacement: http://obi.test/%FF
-";
-
-#[test]
-fn each_rule_of_a_purl_promises_its_redirect() {
-    let taken = obo(OBI, None);
-    assert_eq!(
-        promises(&taken),
-        [
-            "http://purl.obolibrary.org/obo/obi 302 http://obi.test/",
-            "http://purl.obolibrary.org/obo/obi.owl 302 https://files.test/obi.owl",
-            "http://purl.obolibrary.org/obo/OBI_0000070 303 http://www.ontobee.org/browser/rdf.php?o=OBI&iri=http://purl.obolibrary.org/obo/OBI_0000070",
-            "http://purl.obolibrary.org/obo/obi/old 302 http://obi.test/old",
-            // As Apache 2.4 sends it: `RedirectMatch temp "^/x$" "http://obi.test/€?q=a b"`.
-            "http://purl.obolibrary.org/obo/obi/wiki 301 http://obi.test/%e2%82%ac?q=a b",
-            "http://purl.obolibrary.org/obo/obi/dev/ 303 http://obi.test/dev/",
-            "http://purl.obolibrary.org/obo/obi/dev/x 303 http://obi.test/dev/x",
-        ]
-    );
-    let lines = taken.items.iter().map(|item| item.location.line_number());
-    assert_eq!(lines.collect::<Vec<_>>(), [2, 5, 8, 10, 13, 16, 20]);
-    assert_eq!(
-        taken.refused(),
-        [
-            "obi.yml:22 bad-value",
-            "obi.yml:27 bad-value",
-            "obi.yml:28 bad-target"
-        ]
-    );
-    assert_eq!(taken.codes(NoticeSeverity::LeftOut), ["obi.yml:23 regex"]);
-}
-
-#[test]
-fn purls_are_tested_on_another_site() {
-    let text = "idspace: A\nbase_url: /obo/a\nbase_redirect: http://b.test/\nterm_browser: OLS\nexample_terms: [A_1]\n";
-    let taken = obo(text, Some("http://127.0.0.1.test/"));
-    // The tool gives terms of OLS no certain target.
-    assert_eq!(
-        promises(&taken),
-        [
-            "http://127.0.0.1.test/obo/a 302 http://b.test/",
-            "http://127.0.0.1.test/obo/A_1 303 "
-        ]
-    );
-    let custom = text
-        .replace("OLS", "custom")
-        .replace("http://b.test/", "null");
-    let taken = obo(&custom, None);
-    assert_eq!(promises(&taken), [""; 0]);
-    assert_eq!(taken.codes(NoticeSeverity::LeftOut), ["obi.yml:5 custom"]);
-}
-
-#[test]
-fn a_file_that_is_no_configuration_of_purls_is_an_error() {
-    for (text, message) in [
-        ("", "obi.yml:1: the file has no `base_url`"),
-        ("- a\n", "obi.yml:1: the file has no `base_url`"),
-        ("base_url: [a]\n", "obi.yml:1: the file has no `base_url`"),
-        (
-            "base_url: /a\nentries: &a\n- x\ntests: *a\n",
-            "obi.yml:4: aliases are not read",
-        ),
-    ] {
-        let (_, result) = Taken::with_result(|sink| {
-            obo_purl::read(text.as_bytes(), &"obi.yml".into(), None, sink)
-        });
-        assert_eq!(result.unwrap_err().to_string(), message, "{text}");
-    }
-    let taken = obo("base_url: /a\nentries: word\nproducts: {}\ntests:\n", None);
-    assert_eq!(
-        taken.refused(),
-        ["obi.yml:1 bad-value", "obi.yml:1 bad-value"]
-    );
 }
 
 const RULES: &str = "\
@@ -344,8 +236,7 @@ proptest! {
     #[test]
     fn no_text_makes_a_reader_of_rules_panic(
         words in prop::collection::vec(prop::sample::select(vec![
-            "base_url: /a", "entries:", "tests:", "products:", "example_terms:", "- exact: /b", "- prefix: ", "  replacement: http://b.test/%41%",
-            "  status: permanent", "- from: /c", "  to: 'http://b.test/'", "- {a.owl: x}", "/a", "/b/:c", "http://x.test", "301", "302!", "*", "a=b", "#",
+            "http://b.test/%41%", "/a", "/b/:c", "http://x.test", "301", "302!", "*", "a=b", "#",
             "\n", "\n", "\n", " ", "\t", "\r\n", "\u{feff}", "\u{e9}", "\"", "'", "&a ", "*a", "[", "]", "{", "}", "|", ">-\n", "%", "\0",
         ]), 0..40),
     ) {
@@ -355,7 +246,6 @@ proptest! {
             survive(&text, &event);
             Ok(())
         };
-        let _ = obo_purl::read(text.as_bytes(), &file, None, sink);
         let _ = redirects::read(text.as_bytes(), &file, "http://a.test/", &Budget::default(), sink);
     }
 }

@@ -5,8 +5,8 @@ use urldb_format::{Algorithm, Digest, Mapping, Value};
 use urldb_interchange::budget::Budget;
 use urldb_interchange::table::Columns;
 use urldb_interchange::{
-    ListItem, bazel_registry, conandata, datapackage, digest, dvc, jsonld, metalink, obo_purl,
-    opam, redirects, sums, table, tfds,
+    ListItem, bazel_registry, conandata, datapackage, digest, dvc, jsonld, metalink, redirects,
+    sums, table, tfds,
 };
 
 use crate::common::Taken;
@@ -222,24 +222,6 @@ proptest! {
     }
 
     #[test]
-    fn of_purls(sources in sources()) {
-        let mut text = String::from("# \u{e9}\nbase_url: /obo/a\nentries:\n");
-        for (index, source) in sources.iter().enumerate() {
-            let name = source.name.replace('\u{e9}', "e");
-            let quote = ["", "'", "\""][usize::from(source.form) % 3];
-            let target = format!("{quote}http://b.test/{name}?\u{e9}{quote}");
-            let entry = match source.form / 3 % 3 {
-                0 => format!("- exact: /{index}\n  replacement: {target} # x\n"),
-                1 => format!("- {{prefix: /{index}, replacement: \"http://b.test/{name}\"}}\n"),
-                _ => format!("- regex: x\n  replacement: y\n  tests:\n  - to:\n      {target}\n    from: /{index}\n"),
-            };
-            text.push_str(&entry);
-        }
-        let read = |bytes: &[u8]| Taken::of(|sink| obo_purl::read(bytes, &"a.yml".into(), None, sink));
-        check(&text, sources.len(), &read)?;
-    }
-
-    #[test]
     fn of_redirects(sources in sources()) {
         let mut keys = 0;
         let lines = sources.iter().enumerate().map(|(index, source)| {
@@ -254,24 +236,6 @@ proptest! {
         let text = format!("\u{feff}{}", lines.collect::<String>());
         let read = |bytes: &[u8]| Taken::of(|sink| redirects::read(bytes, &"_redirects".into(), "http://a.test/", &Budget::default(), sink));
         check(&text, keys, &read)?;
-    }
-
-    #[test]
-    fn of_opam(sources in sources()) {
-        let mut text = String::from("# \u{e9}\nopam-version: \"2.0\"\n");
-        for (index, source) in sources.iter().enumerate() {
-            let name = &source.name;
-            let hex = source.digest(Algorithm::Sha512).hex().to_owned();
-            let md5 = source.digest(Algorithm::Md5).hex().to_uppercase();
-            let section = match source.form % 3 {
-                0 => format!("url {{ src: \"http://a.test/{name}\" checksum: [\"sha512={hex}\" \"md5={md5}\"] }}\n"),
-                1 => format!("extra-source \"{index}\" {{\n  checksum: [ # \"\n\"\"\"sha512={hex}\"\"\"\n\"{md5}\" ]\n  src: \"http://a.test/{name}\" }}\n"),
-                _ => format!("url {{ checksum: [\"sha512={hex}\"(* \u{e9} *)\"md5={md5}\"] mirrors: [\"http://b.test/{name}\"] }}\n"),
-            };
-            text.push_str(&section);
-        }
-        let read = |bytes: &[u8]| Taken::of(|sink| opam::read(bytes, &"opam".into(), sink));
-        check(&text, 2 * sources.len(), &read)?;
     }
 
     #[test]

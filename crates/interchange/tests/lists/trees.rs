@@ -11,8 +11,8 @@ use urldb_interchange::htaccess::HtaccessTree;
 use urldb_interchange::table::Columns;
 use urldb_interchange::{
     NoticeSeverity, ReadError, ReadEvent, Sink, annex, bazel_registry, brew_json, conandata,
-    datapackage, debian_sources, dvc, jsonld, metalink, nix_sources, obo_purl, opam, redirects,
-    schemastore, sums, table, tfds,
+    datapackage, debian_sources, dvc, jsonld, metalink, nix_sources, redirects, schemastore, sums,
+    table, tfds,
 };
 
 /// Files of a tree.
@@ -205,7 +205,7 @@ fn lists_of_digests() {
     let mut files = tree(&name, &head, &mut |file, index| {
         let name = format!("{file}-{index}");
         let sha256 = numbers.hex(64);
-        let digits = [32, 40, 56, 64, 96, 128][usize::try_from(numbers.below(6)).unwrap()];
+        let digits = [32, 40, 64, 96, 128][usize::try_from(numbers.below(5)).unwrap()];
         let any = numbers.hex(digits);
         match numbers.below(20) {
             0 | 1 => format!("{any}  {name}\n"),
@@ -213,23 +213,19 @@ fn lists_of_digests() {
             3 => format!("\\{sha256}  {name}\\n\\\\\n"),
             4 => format!("SHA256 ({name} (1)) = {sha256}\n"),
             5 => format!("SHA2-512({name})= {}\n", numbers.hex(128)),
-            6 => format!("BLAKE2b ({name}) = {}\n", numbers.hex(128)),
-            7 => format!("SHA224 ({name}) = {}\n", numbers.hex(56)),
-            8 => format!("SM3 ({name}) = {sha256}\n"),
-            9 => format!(
-                "{} {} {name}\n",
-                numbers.below(4_000_000_000),
-                numbers.below(9999)
-            ),
-            10 => format!("{name} sha256:{sha256}\n"),
-            11 => format!("{name} {sha256} https://b.test/{name}\n"),
-            12 => format!("\"{name} x\" md5:{}\n", numbers.hex(32)),
-            13 => format!("{name} xxh64:{}\n", numbers.hex(16)),
-            14 => format!("{name} {}\n", numbers.hex(8)),
-            15 => format!("# {sha256}  {name}\n; {sha256}\n\n"),
-            16 => format!("{sha256}  ../{name}\n"),
-            17 => format!("{name}\n"),
-            18 => format!("MD5 ({name}) = {sha256}\n"),
+            6 => format!("SM3 ({name}) = {sha256}\n"),
+            7 => format!("{name} sha256:{sha256}\n"),
+            8 => format!("{name} {sha256} https://b.test/{name}\n"),
+            9 => format!("\"{name} x\" md5:{}\n", numbers.hex(32)),
+            10 => format!("{name} xxh64:{}\n", numbers.hex(16)),
+            11 => format!("# {sha256}  {name}\n; {sha256}\n\n"),
+            12 => format!("{sha256}  ../{name}\n"),
+            13 => format!("{name}\n"),
+            15 => format!("BLAKE2b ({name}) = {}\n", numbers.hex(128)),
+            16 => format!("SHA224 ({name}) = {}\n", numbers.hex(56)),
+            17 => format!("{} {name}\n", numbers.hex(56)),
+            18 => format!("{name} {}\n", numbers.hex(8)),
+            14 => format!("MD5 ({name}) = {sha256}\n"),
             _ => format!("- {sha256}\n"),
         }
     });
@@ -401,17 +397,12 @@ fn bazel_registries() {
 fn conan_recipes() {
     let mut numbers = Numbers(5);
     let name = |number| format!("recipes/{number}/all/conandata.yml");
-    let head = |number| {
-        format!(
-            "# \u{e9}\nbase: &base\n  url: http://a.test/base/{number}\n  sha1: {}\nsources:\n",
-            "b".repeat(40)
-        )
-    };
+    let head = |_| "# \u{e9}\nsources:\n".to_owned();
     let files = tree(&name, &head, &mut |file, index| {
         let key = format!("  \"1.{index}\":\n");
         let url = format!("http://a.test/{file}/{index}");
         let (sha256, md5) = (numbers.hex(64), numbers.hex(32));
-        let one = match numbers.below(14) {
+        let one = match numbers.below(11) {
             0 => format!("    url: [{url}, '{url}/b']\n    sha256: {sha256}\n"),
             1 => format!(
                 "    url:\n      - {url}\n      - \"{url}/b\"\n    sha256: '{sha256}'\n    md5: {md5}\n"
@@ -423,17 +414,12 @@ fn conan_recipes() {
             4 => format!("    url: {url}\n    sha256: word\n"),
             5 => format!("    url: {url}\n    commit: {}\n", numbers.hex(40)),
             6 => "    url: ~\n    sha256: null\n".to_owned(),
-            7 => format!("    <<: *base\n    sha256: {sha256}\n"),
-            8 => format!(
-                "    url: &u{index} {url}\n    sha256: &s{index} {sha256}\n  \"2.{index}\":\n    url: *u{index}\n    sha256: *s{index}\n"
-            ),
-            9 => "    *base\n".to_owned(),
-            10 => format!(
+            7 => format!(
                 "    url: http://a.test/twice\n    sha1: {}\n",
                 numbers.hex(40)
             ),
-            11 => format!("    url: ftp://a.test/{file}\n    sha256: {sha256}\n"),
-            12 => format!(
+            8 => format!("    url: ftp://a.test/{file}\n    sha256: {sha256}\n"),
+            9 => format!(
                 "    patches:\n      - patch_file: patches/x.patch\n        sha256: {sha256}\n"
             ),
             _ => format!("    url: >-\n      {url}\n    sha256: \"{sha256}\" # comment\n"),
@@ -442,82 +428,6 @@ fn conan_recipes() {
     });
     compare("conandata", &files, &|bytes, path, sink| {
         conandata::read(bytes, &path.display().to_string().into(), sink)
-    });
-}
-
-#[test]
-fn purls_of_obo() {
-    let mut numbers = Numbers(6);
-    let name = |number| format!("config/p{number}.yml");
-    let mut target = {
-        let mut numbers = Numbers(7);
-        move || {
-            let number = numbers.below(1000);
-            match numbers.below(8) {
-                0 => format!("http://b.test/a%20b/{number}"),
-                1 => format!("http://b.test/%C3%A9{number}?q=%2Fx%20y#%41"),
-                2 => format!("http://b.test/\u{e9}/{number}"),
-                3 => "http://b.test/%FF".to_owned(),
-                _ => format!("https://b.test/{number}?a=b&c#d"),
-            }
-        }
-    };
-    let browsers = ["ontobee", "' OLS '", "custom", "~"];
-    let mut files = vec![];
-    for number in 0..FILES {
-        let browser = browsers[usize::try_from(number % 4).unwrap()];
-        let mut text = format!(
-            "# \u{e9}\nidspace: P{number}\nbase_url: /obo/p{number}\nterm_browser: {browser}\n"
-        );
-        if number % 3 == 0 {
-            writeln!(text, "base_redirect: {}", target()).unwrap();
-        }
-        let terms = (0..3).map(|term| format!("\n- P{number}_{term}"));
-        writeln!(text, "example_terms:{}", terms.collect::<String>()).unwrap();
-        let products = ["owl", "obo"].map(|it| format!("\n- p{number}.{it}: {}", target()));
-        writeln!(text, "products:{}", products.concat()).unwrap();
-        text.push_str("tests:\n");
-        for index in 0..3 {
-            match numbers.below(5) {
-                0 => writeln!(text, "- from: /t{index}\n  replacement: x").unwrap(),
-                1 => writeln!(text, "- word").unwrap(),
-                _ => writeln!(text, "- {{from: '/t{index}', to: \"{}\"}}", target()).unwrap(),
-            }
-        }
-        text.push_str("entries:\n");
-        for index in 0..ENTRIES {
-            let status = ["", "permanent", "temporary", "see other", "301"];
-            let status = status[usize::try_from(numbers.below(5)).unwrap()];
-            let of_status = if status.is_empty() {
-                String::new()
-            } else {
-                format!("  status: {status}\n")
-            };
-            let entry = match numbers.below(9) {
-                0 => format!("- regex: ^/x{index}/(.*)$\n  replacement: http://b.test/$1\n"),
-                1 => format!(
-                    "- regex: ^/x\n  replacement: http://b.test/$1\n  tests:\n  - from: /e{index}\n    to: {}\n",
-                    target()
-                ),
-                2 => format!("- exact: /e{index}\n"),
-                3 => "- word\n".to_owned(),
-                4 => format!("- prefix: /e{index}/\n  replacement: {}\n", target()),
-                5 => format!(
-                    "- prefix: /e{index}\n  replacement: {}\n  tests:\n  - from: /e{index}/x\n    to: >-\n      {}\n  - from: /e{index}/y\n",
-                    target(),
-                    target()
-                ),
-                _ => format!("- exact: /e{index}\n  replacement: {}\n", target()),
-            };
-            text.push_str(&entry);
-            if !entry.starts_with("- word") {
-                text.push_str(&of_status);
-            }
-        }
-        files.push((PathBuf::from(name(number)), text));
-    }
-    compare("obo-purl", &files, &|bytes, path, sink| {
-        obo_purl::read(bytes, &path.display().to_string().into(), None, sink)
     });
 }
 
@@ -912,56 +822,6 @@ fn keys_of_annex() {
     );
     compare("annex", &files, &|bytes, path, sink| {
         annex::read(bytes, &path.display().to_string().into(), sink)
-    });
-}
-
-#[test]
-fn packages_of_opam() {
-    let mut numbers = Numbers(12);
-    let name = |number| format!("packages/p{number}/p{number}.1/opam");
-    let head = |number| {
-        format!(
-            "opam-version: \"2.0\"\nsynopsis: \"\u{e9} {{\\\"}}\"\n# url {{\n(* \"x *)\nextra-files: [\"{number}\" \"md5=0\"]\n"
-        )
-    };
-    let files = tree(&name, &head, &mut |file, index| {
-        let url = match numbers.below(8) {
-            0 => format!("git+https://a.test/{file}/{index}"),
-            1 => format!("https://a.test/{file}/{index}.git#v1"),
-            2 => "ftp://a.test/x".to_owned(),
-            3 => format!("hg+http://a.test/{index}"),
-            _ => format!("https://a.test/{file}/{index}"),
-        };
-        let (md5, sha512) = (numbers.hex(32), numbers.hex(128));
-        let checksum = match numbers.below(8) {
-            0 => String::new(),
-            1 => format!("checksum: \"{md5}\""),
-            2 => {
-                format!("checksum: [\n    \"md5={md5}\" # \"\n    \"\"\"sha512={sha512}\"\"\"\n  ]")
-            }
-            3 => "checksum: \"word\"".to_owned(),
-            4 => format!("checksum: [\"sha224={}\"]", numbers.hex(56)),
-            5 => format!("checksum: [\"md5={md5}\" \"md5={}\"]", numbers.hex(32)),
-            _ => format!("checksum: [ \"sha512={sha512}\" ]"),
-        };
-        let mirrors = match numbers.below(4) {
-            0 => format!("mirrors: [\"https://b.test/{index}\" \"https://c.test/{index}\"]"),
-            _ => String::new(),
-        };
-        let section = match numbers.below(3) {
-            0 => format!("extra-source \"p{index}\""),
-            _ => "url".to_owned(),
-        };
-        let src = match numbers.below(9) {
-            0 => String::new(),
-            _ => format!("src: \"{url}\""),
-        };
-        format!(
-            "{section} {{\n  {src}\n  {checksum}\n  {mirrors}\n}}\ndepends: [ \"x\" {{= \"1\"}} ]\n"
-        )
-    });
-    compare("opam", &files, &|bytes, path, sink| {
-        opam::read(bytes, &path.display().to_string().into(), sink)
     });
 }
 

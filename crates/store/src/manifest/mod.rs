@@ -145,8 +145,9 @@ impl Manifest {
     /// The names of the files that were removed, each with its successor.
     #[cfg(test)]
     pub(crate) fn removed(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
-        let removed = self.removed.iter();
-        removed.map(|(name, successor)| (name.as_str(), successor.as_deref()))
+        self.removed
+            .iter()
+            .map(|(name, successor)| (name.as_str(), successor.as_deref()))
     }
 
     /// Whether a place that has the objects of this list may lose the object of a removed file: it has the
@@ -263,8 +264,7 @@ pub(crate) fn former_name(serial: u64) -> String {
 /// The serial of a former manifest, if an object has the name of one.
 pub(crate) fn serial_of_former(name: &str) -> Option<u64> {
     let (folder, rest) = name.split_once('/')?;
-    let digits = rest.strip_suffix(".json")?;
-    let serial = digits.parse().ok()?;
+    let serial = rest.strip_suffix(".json")?.parse().ok()?;
     (folder == FORMER_FOLDER && former_name(serial) == name).then_some(serial)
 }
 

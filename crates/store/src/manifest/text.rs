@@ -100,8 +100,9 @@ impl Manifest {
         lost: Vec<String>,
     ) -> Result<(), InvalidManifest> {
         let check = |name: &String, files: &BTreeMap<String, (u64, [u8; 32])>| {
-            let checked = check_name(name).map_err(|problem| format!("{name:?}: {problem}"));
-            checked.map_err(InvalidManifest::new)?;
+            check_name(name)
+                .map_err(|problem| format!("{name:?}: {problem}"))
+                .map_err(InvalidManifest::new)?;
             if files.contains_key(name) {
                 let problem = format!("{name} is in it as a file and as one that is no more");
                 return Err(InvalidManifest::new(problem));

@@ -52,18 +52,23 @@ impl ContentId {
 fn essence(start: &[u8], url: &str) -> Vec<u8> {
     let mut text = String::from_utf8_lossy(start).into_owned();
     let after_host = url.splitn(4, '/').nth(3).unwrap_or_default();
-    let parts = after_host.split(['/', '?', '&', '=', '#']);
-    let mut parts: Vec<&str> = parts.chain([after_host]).collect();
+    let mut parts: Vec<&str> = after_host
+        .split(['/', '?', '&', '=', '#'])
+        .chain([after_host])
+        .collect();
     parts.retain(|part| part.len() >= PART);
     parts.sort_by_key(|part| std::cmp::Reverse(part.len()));
     for part in parts.into_iter().take(MOST_PARTS) {
         text = text.replace(part, "");
     }
-    let text = text.as_bytes();
-    let words = text.chunk_by(|a, b| a.is_ascii_alphanumeric() && b.is_ascii_alphanumeric());
-    let kept = words.filter(|word| word.len() < TOKEN).flatten();
-    let kept = kept.filter(|byte| !byte.is_ascii_digit());
-    kept.take(COMPARED).copied().collect()
+    text.as_bytes()
+        .chunk_by(|a, b| a.is_ascii_alphanumeric() && b.is_ascii_alphanumeric())
+        .filter(|word| word.len() < TOKEN)
+        .flatten()
+        .filter(|byte| !byte.is_ascii_digit())
+        .take(COMPARED)
+        .copied()
+        .collect()
 }
 
 #[cfg(test)]

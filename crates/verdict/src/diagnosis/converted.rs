@@ -7,16 +7,20 @@ use crate::verdict::JudgedJob;
 
 /// The conversion of the content that a URL serves. Only repeated fetches look for one.
 pub(super) fn conversion_of(judged: &JudgedJob) -> Option<Conversion> {
-    let observed = judged.observations.get(judged.verdict.observation)?;
-    let decided = observed.body.as_ref()?.compared_sha256();
-    let mut bodies = judged
+    let decided = judged
+        .observations
+        .get(judged.verdict.observation)?
+        .body
+        .as_ref()?
+        .compared_sha256();
+    judged
         .observations
         .iter()
-        .filter_map(|seen| seen.body.as_ref());
-    bodies.find_map(|body| {
-        let is_same = body.compared_sha256() == decided;
-        body.conversion.filter(|_| is_same)
-    })
+        .filter_map(|seen| seen.body.as_ref())
+        .find_map(|body| {
+            let is_same = body.compared_sha256() == decided;
+            body.conversion.filter(|_| is_same)
+        })
 }
 
 /// The sentence about these conversions, by the number of their URLs.
@@ -33,7 +37,8 @@ pub(super) fn sentence(converted: &BTreeMap<Conversion, u64>, urls: u64, asked: 
     }
     let each = each
         .iter()
-        .map(|(conversion, urls)| format!("{urls} {conversion}"));
-    let each = each.collect::<Vec<_>>().join(", ");
+        .map(|(conversion, urls)| format!("{urls} {conversion}"))
+        .collect::<Vec<_>>()
+        .join(", ");
     format!("{subject} the promised content in another form: {each}")
 }

@@ -139,8 +139,10 @@ impl HostFacts {
         self.changed += 1;
         let page = content_of(judged).filter(|_| !is_unstable(judged));
         if let Some((content, seen)) = page.zip(seen) {
-            let page = self.pages.entry(content).or_insert_with(PageFacts::new);
-            page.add(job, seen);
+            self.pages
+                .entry(content)
+                .or_insert_with(PageFacts::new)
+                .add(job, seen);
         }
         if let Some(conversion) = converted::conversion_of(judged) {
             *self.converted.entry(conversion).or_default() += 1;
@@ -164,17 +166,19 @@ impl HostFacts {
         );
         found.extend(self.moved());
         found.extend(self.bucket(probes));
-        let facts = found.into_iter().filter(|found| found.urls > 0);
-        let facts = facts.map(|found| {
-            let explanation = Explanation {
-                kind: found.fact.kind(),
-                host: host.to_owned(),
-                urls: found.urls,
-                of: self.votes.asked.max(found.urls),
-                sentence: Shown::new(&found.sentence, Shown::LONGEST),
-            };
-            (found.fact, Arc::new(explanation))
-        });
+        let facts = found
+            .into_iter()
+            .filter(|found| found.urls > 0)
+            .map(|found| {
+                let explanation = Explanation {
+                    kind: found.fact.kind(),
+                    host: host.to_owned(),
+                    urls: found.urls,
+                    of: self.votes.asked.max(found.urls),
+                    sentence: Shown::new(&found.sentence, Shown::LONGEST),
+                };
+                (found.fact, Arc::new(explanation))
+            });
         Explained {
             facts: facts.collect(),
         }
@@ -193,20 +197,24 @@ impl HostFacts {
         // A host that serves a file as promised to some requests has not lost it.
         let has_both = self.has_two_versions(probes);
         let sibling = probes.sibling().filter(|_| !has_both);
-        let pages = self.pages.iter().filter_map(|(content, page)| {
-            let is_sibling = sibling == Some(*content) && page.is_file;
-            (is_sibling || page.is_alike()).then(|| Found {
-                fact: Fact::SameContent(*content),
-                urls: page.urls,
-                sentence: page.sentence(is_sibling),
+        self.pages
+            .iter()
+            .filter_map(|(content, page)| {
+                let is_sibling = sibling == Some(*content) && page.is_file;
+                (is_sibling || page.is_alike()).then(|| Found {
+                    fact: Fact::SameContent(*content),
+                    urls: page.urls,
+                    sentence: page.sentence(is_sibling),
+                })
             })
-        });
-        pages.collect()
+            .collect()
     }
 
     fn moved(&self) -> Option<Found> {
-        let moves = self.moves.iter();
-        let moves = moves.filter(|(_, it)| it.urls >= moved::FEWEST && self.is_most(it.urls));
+        let moves = self
+            .moves
+            .iter()
+            .filter(|(_, it)| it.urls >= moved::FEWEST && self.is_most(it.urls));
         // A change of folders says more than the one target of URLs with the same name.
         let (change, urls) =
             moves.max_by_key(|(change, it)| (it.urls, matches!(change, Move::Prefix { .. })))?;
@@ -337,8 +345,8 @@ impl Explained {
 
     /// Gives a verdict the first fact that covers its URL. The verdict never gets better, and never more certain.
     pub fn settle(&self, judged: &mut JudgedJob) {
-        let mut facts = self.facts.iter();
-        let Some((fact, explanation)) = facts.find(|(fact, _)| fact.covers(judged)) else {
+        let Some((fact, explanation)) = self.facts.iter().find(|(fact, _)| fact.covers(judged))
+        else {
             return;
         };
         let verdict = &mut judged.verdict;

@@ -1,6 +1,6 @@
 //! Explains the failures of a run: the single facts that stand behind many of them.
 //!
-//! Each URL has a verdict of its own. This step sees all of them before any bad one is believed:
+//! Each URL has a verdict of its own. This step sees all of them before any bad one is confirmed:
 //!
 //! 1. [`NetworkFacts`] finds out whether our own network is the cause.
 //! 2. [`HostFacts`] counts the failures of one host, and [`HostFacts::explain`] finds the facts behind them.

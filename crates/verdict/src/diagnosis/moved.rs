@@ -66,8 +66,9 @@ impl Move {
 impl MovedUrls {
     pub(super) fn add(&mut self, judged: &JudgedJob) {
         let seen = judged.observations.get(judged.verdict.observation);
-        let status = seen.filter(|seen| seen.failure.is_none());
-        let status = status.and_then(|seen| Some(seen.last()?.status));
+        let status = seen
+            .filter(|seen| seen.failure.is_none())
+            .and_then(|seen| Some(seen.last()?.status));
         self.urls += 1;
         *self.statuses.entry(status).or_default() += 1;
     }
@@ -81,8 +82,12 @@ fn prefix_change(url: &str, target: &str) -> Option<Move> {
     }
     let (from, to) = (url.path(), target.path());
     let is_one_origin = url.host_str() == target.host_str();
-    let same = from.bytes().rev().zip(to.bytes().rev());
-    let same = same.take_while(|(a, b)| a == b).count();
+    let same = from
+        .bytes()
+        .rev()
+        .zip(to.bytes().rev())
+        .take_while(|(a, b)| a == b)
+        .count();
     // The common end begins with a slash.
     let end = from.get(from.len().checked_sub(same)?..)?;
     let end = end.get(end.find('/')?..)?;

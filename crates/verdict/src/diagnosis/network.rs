@@ -151,8 +151,9 @@ impl NetworkFacts {
             judged.verdict.sure &= domains.is_some();
             return domains.is_some_and(|it| blame_for_page(&mut judged.verdict, it.count()));
         }
-        let good = self.good_page(judged);
-        let domains = good.and_then(|page| self.pages.get(&page));
+        let domains = self
+            .good_page(judged)
+            .and_then(|page| self.pages.get(&page));
         let domains = domains.filter(|domains| domains.is_for_static);
         domains.is_some_and(|domains| blame_for_page(&mut judged.verdict, domains.count()))
     }

@@ -60,8 +60,11 @@ impl ProbePlan {
     /// Notes a job; in the end the plan has the first URL of each of the first hosts, whatever the order.
     pub fn note(&mut self, judged: &JudgedJob) {
         let JudgedJob { job, verdict, .. } = judged;
-        let seen = judged.observations.get(verdict.observation);
-        let is_denied = seen.and_then(BucketFault::of) == Some(BucketFault::Private);
+        let is_denied = judged
+            .observations
+            .get(verdict.observation)
+            .and_then(BucketFault::of)
+            == Some(BucketFault::Private);
         let is_small = match job.body {
             BodyUse::Hash { at_most, .. } => at_most <= LARGEST,
             BodyUse::Skip => false,
@@ -100,18 +103,22 @@ impl ProbePlan {
         if self.is_over {
             return vec![];
         }
-        let hosts = self.first.into_iter();
-        let hosts = hosts.filter(|(host, _)| !self.spared.contains(host));
-        let probes = hosts.map(|(_, (is_denied, job))| {
-            let sibling = sibling(&job, name);
-            let again = (!is_denied).then(|| Job {
-                validators: None,
-                body: without_keeping(job.body),
-                ..job
-            });
-            again.into_iter().chain(sibling).collect()
-        });
-        probes.collect()
+        self.first
+            .into_iter()
+            .filter(|(host, _)| !self.spared.contains(host))
+            .map(|(_, (is_denied, job))| {
+                let sibling = sibling(&job, name);
+                (!is_denied)
+                    .then(|| Job {
+                        validators: None,
+                        body: without_keeping(job.body),
+                        ..job
+                    })
+                    .into_iter()
+                    .chain(sibling)
+                    .collect()
+            })
+            .collect()
     }
 }
 
@@ -119,8 +126,10 @@ impl ProbePlan {
 fn sibling(job: &Job, name: &str) -> Option<Job> {
     let path = job.key.path.split(['?', '#']).next()?;
     let (folder, file) = path.rsplit_once('/')?;
-    let ending = file.rsplit_once('.').map(|(_, ending)| ending);
-    let ending = ending.filter(|it| it.len() <= 8 && it.bytes().all(|b| b.is_ascii_alphanumeric()));
+    let ending = file
+        .rsplit_once('.')
+        .map(|(_, ending)| ending)
+        .filter(|it| it.len() <= 8 && it.bytes().all(|b| b.is_ascii_alphanumeric()));
     let ending = ending.map(|ending| format!(".{ending}"));
     let path = format!("{folder}/urldb-probe-{name}{}", ending.unwrap_or_default());
     Some(Job {

@@ -12,10 +12,12 @@ const SPAN: SignedDuration = SignedDuration::from_hours(1);
 
 /// `Last-Modified` of the new content of a URL.
 pub(super) fn last_modified(judged: &JudgedJob) -> Option<Timestamp> {
-    let seen = judged.observations.get(judged.verdict.observation)?;
-    let date = seen.last()?.header("last-modified")?;
-    let date = jiff::fmt::rfc2822::parse(date.trim()).ok()?;
-    Some(date.timestamp())
+    let date = judged
+        .observations
+        .get(judged.verdict.observation)?
+        .last()?
+        .header("last-modified")?;
+    Some(jiff::fmt::rfc2822::parse(date.trim()).ok()?.timestamp())
 }
 
 /// The first and the last time of a deployment, if the times are one: all within an hour, and after the last run

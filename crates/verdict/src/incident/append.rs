@@ -3,9 +3,7 @@
 use super::edit::{Appended, RunEdit, RunFacts};
 use super::event::IncidentLog;
 use super::outcome::UrlOutcome;
-use super::{
-    blind, host_notice, lost_evidence, mistake, newcomers, notice, silence, slow_round, unsupported,
-};
+use super::{lost_evidence, newcomers, notice, notices, silence};
 
 /// Appends the events of a run. `known` are the incidents that are open, and those closed within 30 days.
 /// `outcomes` has each URL that is not as promised, and each member of `known` that the run is about, in any
@@ -16,12 +14,11 @@ pub fn append(known: Vec<IncidentLog>, outcomes: &[UrlOutcome], run: &RunFacts<'
     let mut edit = RunEdit::new(known, &outcomes, run);
     edit.join_twins();
     edit.remove();
-    blind::look(&mut edit);
-    mistake::look(&mut edit);
-    host_notice::remove(&mut edit);
+    notices::impaired(&mut edit);
+    notices::mistakes(&mut edit);
+    notices::remove(&mut edit);
     notice::look(&mut edit);
-    unsupported::look(&mut edit);
-    slow_round::look(&mut edit);
+    notices::unsupported(&mut edit);
     lost_evidence::look(&mut edit);
     let silent = silence::silent_hosts(&outcomes, run);
     edit.members(&silent);

@@ -89,10 +89,12 @@ fn digits(parts: &[&str], cause: &Cause, salt: u32, bytes: usize) -> String {
 /// The target, unless it has the same path and query as the URL: a redirect to another scheme or name
 /// says nothing about the cause.
 pub(super) fn telling_redirect(url: &str, target: &Shown) -> Option<Shown> {
-    let parsed = Url::parse(url).ok().zip(Url::parse(target).ok());
-    let is_same = parsed.is_some_and(|(url, target)| {
-        let path = |url: &Url| url[Position::BeforePath..Position::AfterQuery].to_owned();
-        path(&url) == path(&target)
-    });
+    let is_same = Url::parse(url)
+        .ok()
+        .zip(Url::parse(target).ok())
+        .is_some_and(|(url, target)| {
+            let path = |url: &Url| url[Position::BeforePath..Position::AfterQuery].to_owned();
+            path(&url) == path(&target)
+        });
     (!is_same).then(|| target.clone())
 }

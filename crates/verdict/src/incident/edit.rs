@@ -9,15 +9,14 @@ use urldb_protocol::{
 
 use super::cause::{Cause, incident_id, incident_key};
 use super::event::{Event, EventUrl, IncidentLog, MemberKey, time_of};
-use super::limits::LimitFacts;
+use super::impaired::ImpairedFacts;
 use super::log_edit::LogEdit;
 use super::lost_contents::EvidenceFacts;
 use super::mark::{BREAKS, Mark, RunResult};
 use super::mistakes::FileFacts;
-use super::network::OwnNetwork;
 use super::outcome::UrlOutcome;
 use super::state::Departure;
-use super::topic::is_topic;
+use super::topic::topic;
 use super::window::{Runs, Window};
 use crate::certificates::CertificateFacts;
 
@@ -38,7 +37,7 @@ pub struct RunFacts<'a> {
     pub is_taken: &'a dyn Fn(&str) -> bool,
     /// When the last run before `since` began that saw the URL as promised.
     pub last_good: &'a dyn Fn(&UrlOutcome, Timestamp) -> Option<Timestamp>,
-    /// Number of URLs of the host in the database.
+    /// Number of URLs of the host in the database; of all hosts, if the name is empty.
     pub host_urls: &'a dyn Fn(&str) -> u64,
     /// Whether the host answered any request of the run.
     pub has_answered: &'a dyn Fn(&str) -> bool,
@@ -46,12 +45,10 @@ pub struct RunFacts<'a> {
     pub has_no_url: &'a dyn Fn(&str, &Notice) -> bool,
     /// The certificates of hosts.
     pub certificates: CertificateFacts<'a>,
-    /// The hosts that refuse requests.
-    pub limits: &'a LimitFacts,
+    /// The hosts that impair the run.
+    pub impaired: &'a ImpairedFacts,
     /// The promised bytes that the archive lost.
     pub evidence: &'a EvidenceFacts,
-    /// Our own network.
-    pub network: OwnNetwork,
     /// The domain files.
     pub files: FileFacts<'a>,
 }
@@ -114,27 +111,23 @@ impl<'a> RunEdit<'a> {
     pub(super) fn open_notice(&self, kind: NoticeKind, about: &str) -> Option<usize> {
         let is_about = |known: &LogEdit| {
             let notice = known.state.open_notice();
-            notice.is_some_and(|notice| is_topic(&known.log.host, notice, kind, about))
+            notice.is_some_and(|notice| topic(&known.log.host, notice) == (kind, about.to_owned()))
         };
         self.logs.iter().position(is_about)
     }
 
     /// The closed incident that had such a notice last, or a new one of the host, and the event that opens it.
-    pub(super) fn open_again(
-        &mut self,
-        kind: NoticeKind,
-        about: &str,
-        host: &str,
-    ) -> (usize, EventKind) {
+    pub(super) fn open_again(&mut self, host: &str, notice: &Notice) -> (usize, EventKind) {
+        let sought = topic(host, notice);
         let was_about = |known: &LogEdit| {
             let is_closed = known.state.closed.is_some() && known.state.merged_into.is_none();
             let notice = known.state.notice.as_ref().filter(|_| is_closed);
-            notice.is_some_and(|notice| is_topic(&known.log.host, notice, kind, about))
+            notice.is_some_and(|notice| topic(&known.log.host, notice) == sought)
         };
         if let Some(index) = self.logs.iter().rposition(was_about) {
             return (index, EventKind::Reopened);
         }
-        let cause = Cause::new(State::Ok, Some(kind.as_str()));
+        let cause = Cause::new(State::Ok, Some(notice.kind.as_str()));
         (self.open(host, &cause), EventKind::Opened)
     }
 
@@ -142,10 +135,13 @@ impl<'a> RunEdit<'a> {
     pub(super) fn remove(&mut self) {
         for index in 0..self.logs.len() {
             let members = &self.logs[index].state.members;
-            let gone = members.iter().filter(|(key, member)| {
-                !self.by_url.contains_key(key) && (self.run.is_gone)(key, &member.joining.file)
-            });
-            let gone: Vec<MemberKey> = gone.map(|(key, _)| key.clone()).collect();
+            let gone: Vec<MemberKey> = members
+                .iter()
+                .filter(|(key, member)| {
+                    !self.by_url.contains_key(key) && (self.run.is_gone)(key, &member.joining.file)
+                })
+                .map(|(key, _)| key.clone())
+                .collect();
             for key in gone {
                 self.leave(index, &key, Because::Removed);
             }
@@ -197,11 +193,10 @@ impl<'a> RunEdit<'a> {
         self.become_other(index, outcome);
     }
 
-    /// Whether an event of the incident within the window said that the URL no longer comes and goes.
+    /// Whether an event of the incident within the window said that the URL no longer flaps.
     fn was_steady(&self, index: usize, outcome: &UrlOutcome) -> bool {
         let window = self.window(outcome);
-        let mut events = self.logs[index].log.events.iter();
-        events.any(|event| {
+        self.logs[index].log.events.iter().any(|event| {
             event.event == EventKind::Steady
                 && event.because.is_none()
                 && self.run.runs.has(window, &event.id)
@@ -209,8 +204,8 @@ impl<'a> RunEdit<'a> {
         })
     }
 
-    /// Notes the believed cause of a member, if it is another than before. An unconfirmed failure is not
-    /// believed.
+    /// Notes the confirmed cause of a member, if it is another than before. An unconfirmed failure is not
+    /// confirmed.
     fn become_other(&mut self, index: usize, outcome: &UrlOutcome) {
         if outcome.is_believed() && outcome.result == Some(RunResult::Bad) {
             self.give(index, outcome, outcome.cause());
@@ -223,21 +218,16 @@ impl<'a> RunEdit<'a> {
             return;
         };
         // The target of a redirect may have a random part.
-        let is_same = member.cause().is_some_and(|known| known.is_like(&cause));
+        let is_same = member
+            .cause
+            .as_ref()
+            .is_some_and(|known| known.is_like(&cause));
         if is_same && member.believed {
             return;
         }
-        let window = self.window(outcome);
-        let is_recent = |run: &str| match &member.intermittent {
-            Some(mark) => run >= mark.as_str(),
-            None => self.run.runs.has(window, run),
-        };
-        let mut causes = member.causes.iter();
         let event = Event {
             id: self.run.id.to_owned(),
             event: EventKind::Became,
-            sure: !member.believed,
-            again: member.believed && causes.any(|(run, it)| it.is_like(&cause) && is_recent(run)),
             cause: Some(cause),
             ..Event::default()
         };
@@ -250,14 +240,19 @@ impl<'a> RunEdit<'a> {
 
     /// Lets the members of an incident whose host is silent be silent.
     pub(super) fn become_silent(&mut self, index: usize) {
-        let members = self.logs[index].state.members.keys();
-        let outcomes = members.filter_map(|key| self.by_url.get(key).copied());
-        let outcomes: Vec<&UrlOutcome> = outcomes.collect();
-        let mut believed = outcomes.iter().filter(|outcome| outcome.is_believed());
-        let cause = believed.find_map(|outcome| {
-            let cause = outcome.cause();
-            cause.is_silence().then_some(cause)
-        });
+        let outcomes: Vec<&UrlOutcome> = self.logs[index]
+            .state
+            .members
+            .keys()
+            .filter_map(|key| self.by_url.get(key).copied())
+            .collect();
+        let cause = outcomes
+            .iter()
+            .filter(|outcome| outcome.is_believed())
+            .find_map(|outcome| {
+                let cause = outcome.cause();
+                cause.is_silence().then_some(cause)
+            });
         for outcome in outcomes {
             if let Some(cause) = &cause {
                 self.give(index, outcome, cause.clone());
@@ -269,17 +264,19 @@ impl<'a> RunEdit<'a> {
     pub(super) fn is_third_break(&self, outcome: &UrlOutcome) -> bool {
         let window = self.window(outcome);
         let is_break = outcome.breaks.last().is_some_and(|run| run == self.run.id);
-        let recent = outcome.breaks.iter();
-        let recent = recent.filter(|run| *run == self.run.id || self.run.runs.has(window, run));
+        let recent = outcome
+            .breaks
+            .iter()
+            .filter(|run| *run == self.run.id || self.run.runs.has(window, run));
         is_break && recent.count() >= BREAKS
     }
 
-    /// Marks a member that comes and goes.
+    /// Marks a member that flaps.
     pub(super) fn mark(&mut self, index: usize, outcome: &UrlOutcome, result: RunResult) {
         let key = &outcome.key;
         let run = self.run.id;
         self.become_other(index, outcome);
-        self.logs[index].tell(run, EventKind::Intermittent, key);
+        self.logs[index].tell(run, EventKind::Flapping, key);
         let mark = Mark::new(run, result, self.run.started);
         self.set_mark(key.clone(), Some(mark));
     }
@@ -300,7 +297,7 @@ impl<'a> RunEdit<'a> {
     }
 
     /// Lets a URL join an incident. Its trouble began at `since`. Without a cause, or with one that no second
-    /// run has confirmed, it is not believed.
+    /// run has confirmed, it is not confirmed.
     pub(super) fn join(
         &mut self,
         index: usize,
@@ -345,13 +342,18 @@ impl<'a> RunEdit<'a> {
         } = *self.run;
         let is_free =
             |id: &String| !self.logs.iter().any(|known| known.log.id == *id) && !is_taken(id);
-        let ids = (0..=u32::MAX).map(|salt| incident_id(run, host, cause, salt));
-        let id = ids.into_iter().find(is_free).unwrap_or_default();
+        let id = (0..=u32::MAX)
+            .map(|salt| incident_id(run, host, cause, salt))
+            .into_iter()
+            .find(is_free)
+            .unwrap_or_default();
         // A closed one may open again.
         let has_key = |key: &String| self.logs.iter().any(|known| known.log.key == *key);
-        let keys = (0..=u32::MAX).map(|salt| incident_key(project, host, cause, salt));
-        let key = keys.into_iter().find(|key| !has_key(key));
-        let key = key.unwrap_or_default();
+        let key = (0..=u32::MAX)
+            .map(|salt| incident_key(project, host, cause, salt))
+            .into_iter()
+            .find(|key| !has_key(key))
+            .unwrap_or_default();
         self.logs.push(LogEdit::new(IncidentLog {
             id,
             key,
@@ -384,12 +386,15 @@ impl<'a> RunEdit<'a> {
     /// Notes the members that are muted from now on, or no longer.
     pub(super) fn mute(&mut self) {
         for index in 0..self.logs.len() {
-            let members = self.logs[index].state.members.iter();
-            let changed = members.filter_map(|(key, member)| {
-                let outcome = self.by_url.get(key)?;
-                (outcome.muted != member.muted).then(|| (key.clone(), outcome.muted))
-            });
-            let changed: Vec<(MemberKey, bool)> = changed.collect();
+            let changed: Vec<(MemberKey, bool)> = self.logs[index]
+                .state
+                .members
+                .iter()
+                .filter_map(|(key, member)| {
+                    let outcome = self.by_url.get(key)?;
+                    (outcome.muted != member.muted).then(|| (key.clone(), outcome.muted))
+                })
+                .collect();
             for (key, muted) in changed {
                 let kind = if muted {
                     EventKind::Muted
@@ -424,8 +429,10 @@ impl<'a> RunEdit<'a> {
                 event.agreeing = agreeing(event, &self.by_url);
             }
         }
-        let logs = self.logs.into_iter();
-        let logs = logs.filter(|edit| !edit.log.events.is_empty());
+        let logs = self
+            .logs
+            .into_iter()
+            .filter(|edit| !edit.log.events.is_empty());
         Appended {
             incidents: logs.map(|edit| (edit.log, edit.known)).collect(),
             marks: self.marks,
@@ -445,6 +452,8 @@ fn agreeing(event: &Event, by_url: &HashMap<MemberKey, &UrlOutcome>) -> Option<u
     };
     let all: Vec<_> = event.urls.iter().map(of_url).collect::<Option<_>>()?;
     let is_one = all.windows(2).all(|pair| pair[0].status == pair[1].status);
-    let requests = all.iter().map(|agreement| agreement.requests).min();
-    requests.filter(|_| is_one)
+    all.iter()
+        .map(|agreement| agreement.requests)
+        .min()
+        .filter(|_| is_one)
 }

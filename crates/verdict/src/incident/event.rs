@@ -35,12 +35,6 @@ pub struct Event {
     /// No second run has confirmed the cause.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unconfirmed: bool,
-    /// The run believed the cause of these URLs for the first time, after failures in changing ways.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub sure: bool,
-    /// The incident has given these URLs the cause of [`EventKind::Became`] before, within the window.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub again: bool,
     /// Number of URLs of the host in the database, at an event at which URLs join.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_urls: Option<u64>,

@@ -17,8 +17,8 @@ pub fn unconfirmed_and_unknown(outcomes: Vec<&UrlOutcome>, now: Timestamp) -> Ve
     let mut unconfirmed = grouped(doubted, UrlOutcome::seen_cause);
     let mut unknown = vec![];
     for outcome in rest {
-        let of_host = unconfirmed.iter_mut();
-        let silent = of_host
+        let silent = unconfirmed
+            .iter_mut()
             .filter(|((host, cause), _)| *host == outcome.host && cause.is_silence())
             .filter(|_| outcome.is_not_tried())
             .max_by_key(|((_, cause), urls)| (cause.redirect.is_none(), urls.len()));
@@ -30,45 +30,50 @@ pub fn unconfirmed_and_unknown(outcomes: Vec<&UrlOutcome>, now: Timestamp) -> Ve
     }
     let cause = |outcome: &UrlOutcome| Cause::new(outcome.seen, outcome.seen_reason.as_deref());
     let unknown = grouped(unknown, cause);
-    let all = unconfirmed
+    unconfirmed
         .into_iter()
-        .map(|group| (Phase::Unconfirmed, group));
-    let all = all.chain(unknown.into_iter().map(|group| (Phase::Unknown, group)));
-    let finished = all.map(|(phase, ((host, cause), outcomes))| {
-        let doubts = || {
-            let statuses = outcomes.iter().map(|outcome| &outcome.status);
-            statuses.filter_map(|status| status.pending.as_ref())
-        };
-        let mut urls: Vec<AffectedUrl> =
-            outcomes.iter().map(|outcome| outcome.affected()).collect();
-        sort_urls(&mut urls);
-        let tried = outcomes.iter();
-        let tried = tried.filter(|outcome| outcome.seen != State::Inconclusive);
-        let tried = tried.count() as u64;
-        let mut evidence = outcomes
+        .map(|group| (Phase::Unconfirmed, group))
+        .chain(unknown.into_iter().map(|group| (Phase::Unknown, group)))
+        .map(|(phase, ((host, cause), outcomes))| group_of(phase, host, &cause, &outcomes, now))
+        .collect()
+}
+
+fn group_of(
+    phase: Phase,
+    host: String,
+    cause: &Cause,
+    outcomes: &[&UrlOutcome],
+    now: Timestamp,
+) -> Incident {
+    let doubts = || {
+        outcomes
             .iter()
-            .filter_map(|outcome| outcome.evidence.as_deref());
-        let first = evidence.next().cloned();
-        let runs = match phase {
-            Phase::Unconfirmed => doubts().map(|pending| pending.count).max(),
-            _ => None,
-        };
-        let since = match phase {
-            Phase::Unconfirmed => doubts().map(|pending| pending.first).min(),
-            _ => None,
-        };
-        let since = since.unwrap_or(now);
-        Incident {
-            urls,
-            runs: runs.unwrap_or_default(),
-            evidence: Evidence {
-                tried,
-                ..first.unwrap_or_default()
-            },
-            ..group(phase, host, &cause, since)
-        }
-    });
-    finished.collect()
+            .filter(|_| phase == Phase::Unconfirmed)
+            .filter_map(|outcome| outcome.status.pending.as_ref())
+    };
+    let mut urls: Vec<AffectedUrl> = outcomes.iter().map(|outcome| outcome.affected()).collect();
+    sort_urls(&mut urls);
+    let tried = outcomes
+        .iter()
+        .filter(|outcome| outcome.seen != State::Inconclusive)
+        .count() as u64;
+    let first = outcomes
+        .iter()
+        .find_map(|outcome| outcome.evidence.as_deref())
+        .cloned();
+    let since = doubts().map(|pending| pending.first).min();
+    Incident {
+        urls,
+        runs: doubts()
+            .map(|pending| pending.count)
+            .max()
+            .unwrap_or_default(),
+        evidence: Evidence {
+            tried,
+            ..first.unwrap_or_default()
+        },
+        ..group(phase, host, cause, since.unwrap_or(now))
+    }
 }
 
 /// An incident without URLs that is known to nobody.

@@ -48,9 +48,10 @@ impl LogEdit {
         self.state.apply(&of_url);
         // The events of one URL stay in their order.
         let after = self.last.get(&url.key).map_or(self.known, |last| last + 1);
-        let mut earlier = (after..self.log.events.len()).rev();
-        let same = earlier.find(|index| is_alike(&self.log.events[*index], &event));
-        let index = same.unwrap_or(self.log.events.len());
+        let index = (after..self.log.events.len())
+            .rev()
+            .find(|index| is_alike(&self.log.events[*index], &event))
+            .unwrap_or(self.log.events.len());
         if index == self.log.events.len() {
             self.log.events.push(event);
         }
@@ -135,7 +136,6 @@ impl LogEdit {
 }
 
 fn is_alike(one: &Event, other: &Event) -> bool {
-    let flags = |event: &Event| [event.sure, event.again, event.unconfirmed];
-    (one.event, &one.cause, one.because, flags(one))
-        == (other.event, &other.cause, other.because, flags(other))
+    (one.event, &one.cause, one.because, one.unconfirmed)
+        == (other.event, &other.cause, other.because, other.unconfirmed)
 }

@@ -47,12 +47,18 @@ pub fn lacking(notice: &Notice) -> impl Iterator<Item = &LostContent> {
 pub(super) fn joined(known: Option<&Notice>, added: &Notice, opens: bool) -> Notice {
     let known = known.filter(|known| known.kind == added.kind);
     let is_added = |content: &LostContent| {
-        let mut added = added.lost.iter();
-        added.any(|it| key_of_content(it) == key_of_content(content))
+        added
+            .lost
+            .iter()
+            .any(|it| key_of_content(it) == key_of_content(content))
     };
-    let before = known.into_iter().flat_map(|known| &known.lost);
-    let before = before.filter(|content| !(is_added(content) || opens && content.left.is_some()));
-    let lost: Vec<LostContent> = before.chain(&added.lost).cloned().collect();
+    let lost: Vec<LostContent> = known
+        .into_iter()
+        .flat_map(|known| &known.lost)
+        .filter(|content| !(is_added(content) || opens && content.left.is_some()))
+        .chain(&added.lost)
+        .cloned()
+        .collect();
     let of_known = known.into_iter().flat_map(|known| &known.categories);
     counted(Notice {
         categories: categories(of_known.chain(&added.categories)),
@@ -81,10 +87,10 @@ fn counted(notice: Notice) -> Notice {
 }
 
 /// The notice as a reader sees it who knows `told`: the contents of which he does not know come first.
-pub(super) fn compared(told: Option<&Notice>, now: &Notice) -> Notice {
+pub(super) fn compared(delivered: Option<&Notice>, now: &Notice) -> Notice {
     let is_known = |content: &LostContent| {
-        let mut told = told.into_iter().flat_map(lacking);
-        content.left.is_some() || told.any(|known| is_same(known, content))
+        let mut delivered = delivered.into_iter().flat_map(lacking);
+        content.left.is_some() || delivered.any(|known| is_same(known, content))
     };
     let (known, mut lost): (Vec<_>, Vec<_>) = now.lost.iter().cloned().partition(is_known);
     let added = lost.len() as u64;

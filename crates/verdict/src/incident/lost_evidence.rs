@@ -6,8 +6,8 @@ use urldb_protocol::{Because, EventKind, LostContent, Notice, NoticeKind};
 
 use super::edit::RunEdit;
 use super::event::{Event, EventUrl, MemberKey};
-use super::host_notice::{close, open};
 use super::lost_contents::{LostEvidence, categories, is_same, key_of_content, lacking};
+use super::notices::{add, close, open};
 use super::state::IncidentState;
 
 /// Opens the notices of hosts, says which further contents are lost, and ends notices without one.
@@ -38,7 +38,7 @@ pub(super) fn look(edit: &mut RunEdit<'_>) {
             ..Notice::default()
         };
         match index {
-            Some(index) => add(edit, index, notice),
+            Some(index) => add(edit, index, EventKind::Noticed, notice),
             None => open(edit, host, notice),
         }
     }
@@ -62,12 +62,14 @@ fn leave(edit: &mut RunEdit<'_>, index: usize) {
         return;
     };
     let run = edit.run;
-    let left = lacking(notice).map(key_of_content).filter_map(|key| {
-        let is_gone = || (run.is_gone)(&key, &notice.file).then_some(Because::Removed);
-        let because = run.evidence.ended.get(&key).copied().or_else(is_gone)?;
-        Some((key, because))
-    });
-    let left: Vec<(MemberKey, Because)> = left.collect();
+    let left: Vec<(MemberKey, Because)> = lacking(notice)
+        .map(key_of_content)
+        .filter_map(|key| {
+            let is_gone = || (run.is_gone)(&key, &notice.file).then_some(Because::Removed);
+            let because = run.evidence.ended.get(&key).copied().or_else(is_gone)?;
+            Some((key, because))
+        })
+        .collect();
     for (key, because) in left {
         let event = Event {
             id: run.id.to_owned(),
@@ -77,17 +79,6 @@ fn leave(edit: &mut RunEdit<'_>, index: usize) {
         };
         edit.logs[index].add(event, EventUrl::of(&key), None);
     }
-}
-
-fn add(edit: &mut RunEdit<'_>, index: usize, notice: Notice) {
-    let host_urls = (edit.run.host_urls)(&edit.logs[index].log.host);
-    edit.logs[index].append(Event {
-        id: edit.run.id.to_owned(),
-        event: EventKind::Noticed,
-        host_urls: Some(host_urls),
-        notice: Some(notice),
-        ..Event::default()
-    });
 }
 
 /// Gives the contents of another open notice about the host to this one, after a merge of branches that both opened
@@ -103,6 +94,6 @@ pub(super) fn take_over(edit: &mut RunEdit<'_>, index: usize, other: &Notice) {
         ..other.clone()
     };
     if !notice.lost.is_empty() {
-        add(edit, index, notice);
+        add(edit, index, EventKind::Noticed, notice);
     }
 }

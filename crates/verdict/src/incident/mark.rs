@@ -1,12 +1,13 @@
-//! URLs that come and go: their breaks, and the mark in the ledger.
+//! Flapping URLs: their breaks, and the mark in the ledger.
 
 use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
 use urldb_protocol::State;
 
 use crate::status::UrlStatus;
 use crate::verdict::Verdict;
 
-/// Number of breaks in a window that make a URL come and go.
+/// Number of breaks in a window that make a URL flap.
 pub(super) const BREAKS: usize = 3;
 
 /// Good runs in a row that end a mark, over [`GOOD_DAYS`].
@@ -22,22 +23,22 @@ const BROKEN_RUNS: u32 = 5;
 
 urldb_text::named_enum! {
     /// The result of a URL in one run.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
     pub enum RunResult {
         /// As promised, and no request was answered otherwise.
         Good = "good",
         /// As promised, and some request was answered otherwise.
         Mixed = "mixed",
-        /// A failure, believed or not.
+        /// A failure, confirmed or not.
         Bad = "bad",
     }
 }
 
 impl RunResult {
     /// The result of a run with this verdict, after which the URL has this status. Absent if the run learned
-    /// nothing: a page that refuses robots is a failure once it is believed.
+    /// nothing: a page that refuses robots is a failure once it is confirmed.
     pub fn of(verdict: &Verdict, status: &UrlStatus) -> Option<Self> {
-        // A page that our own network may have served is a failure once it is believed.
+        // A page that our own network may have served is a failure once it is confirmed.
         let state = verdict
             .masked()
             .map_or(verdict.state(), |masked| masked.state);
@@ -90,8 +91,8 @@ pub fn breaks_after(
 /// Most recent results of a marked URL that are kept.
 const MOST_RECENT: usize = 15;
 
-/// The mark of a URL that comes and goes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The mark of a flapping URL.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
     /// The id of the run that set it.
     pub since: String,
@@ -138,7 +139,7 @@ impl Mark {
         }
     }
 
-    /// Whether the URL is as promised for so long that it no longer comes and goes.
+    /// Whether the URL is as promised for so long that it no longer flaps.
     pub fn is_good_for_long(&self, now: Timestamp) -> bool {
         let days = |days: i64| self.has_lasted(now, SignedDuration::from_hours(24 * days));
         let is_long = self.runs >= GOOD_RUNS && days(GOOD_DAYS);
@@ -146,7 +147,7 @@ impl Mark {
         self.result == RunResult::Good && (is_long || is_longest)
     }
 
-    /// Whether the URL is broken for so long that it no longer comes and goes.
+    /// Whether the URL is broken for so long that it no longer flaps.
     pub fn is_broken_for_long(&self, now: Timestamp) -> bool {
         let is_long = self.has_lasted(now, SignedDuration::from_hours(24));
         self.result == RunResult::Bad && self.runs >= BROKEN_RUNS && is_long

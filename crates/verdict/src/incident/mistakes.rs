@@ -44,19 +44,22 @@ impl FileMistakes {
 
 /// The mistakes of a notice, compared with those that a reader knows: `now` has the new ones marked, and those that
 /// are mended.
-pub(super) fn compared(told: Option<&Notice>, now: &Notice) -> Notice {
-    let mut known = counted(told);
+pub(super) fn compared(delivered: Option<&Notice>, now: &Notice) -> Notice {
+    let mut known = counted(delivered);
     let mut compared = now.clone();
     for (mistake, now) in compared.mistakes.iter_mut().zip(&now.mistakes) {
-        let same = known.get_mut(&name(now)).filter(|count| **count > 0);
-        let is_known = same.map(|count| *count -= 1).is_some();
+        let is_known = known
+            .get_mut(&name(now))
+            .filter(|count| **count > 0)
+            .map(|count| *count -= 1)
+            .is_some();
         mistake.new = !is_known;
     }
     // Of more mistakes than a notice lists, their number tells whether there are others.
     let has_more =
         |notice: &Notice| notice.count.unwrap_or_default() > notice.mistakes.len() as u64;
-    if let Some(told) = told.filter(|told| has_more(told) || has_more(now)) {
-        let [before, now] = [told, now].map(|notice| notice.count.unwrap_or_default());
+    if let Some(delivered) = delivered.filter(|delivered| has_more(delivered) || has_more(now)) {
+        let [before, now] = [delivered, now].map(|notice| notice.count.unwrap_or_default());
         for mistake in &mut compared.mistakes {
             mistake.new &= now > before;
         }
@@ -68,17 +71,17 @@ pub(super) fn compared(told: Option<&Notice>, now: &Notice) -> Notice {
         .iter()
         .filter(|mistake| mistake.new)
         .count() as u64;
-    compared.added = match told {
+    compared.added = match delivered {
         Some(_) => Some(new),
         None => now.count,
     };
     for ((code, text), count) in known {
-        let mended = FixedMistake {
+        let fixed = FixedMistake {
             code: code.to_owned(),
             file: now.file.clone(),
             text: urldb_text::Shown::new(text, urldb_text::Shown::LONGEST),
         };
-        compared.mended.extend(std::iter::repeat_n(mended, count));
+        compared.fixed.extend(std::iter::repeat_n(fixed, count));
     }
     compared
 }

@@ -1,33 +1,27 @@
 //! Incidents: the stories of URLs that are not as promised.
 //!
 //! An incident is a list of events. [`append`] adds the events of one run, [`fold`] says which URLs an
-//! incident affects after its events, and [`view`] compares what a reader has heard with what is true now.
+//! incident affects after its events, and [`view`] shows its whole present to the reader of some of its URLs.
 
 mod append;
-mod blind;
 mod cause;
 mod edit;
 mod event;
 mod groups;
-mod host_notice;
-mod limits;
+mod impaired;
 mod log_edit;
 mod lost_contents;
 mod lost_evidence;
 mod mark;
-mod mistake;
 mod mistakes;
-mod network;
 mod newcomers;
 mod notice;
-mod notice_view;
+mod notices;
 mod outcome;
 mod silence;
-mod slow_round;
 mod state;
 mod topic;
 mod twins;
-mod unsupported;
 mod view;
 mod window;
 
@@ -45,13 +39,12 @@ pub use cause::{Cause, incident_id, incident_key};
 pub use edit::{Appended, MarkChange, RunFacts};
 pub use event::{Event, EventUrl, IncidentLog, Joining, MemberKey, time_of};
 pub use groups::unconfirmed_and_unknown;
-pub use limits::{LimitFacts, SlowHost};
+pub use impaired::ImpairedFacts;
 pub use lost_contents::{EvidenceFacts, LostEvidence, key_of_content, lacking};
 pub use mark::{Mark, RunResult, breaks_after};
 pub use mistakes::{FileFacts, FileMistakes};
-pub use network::{BlindRuns, OwnNetwork};
-pub use notice::told_hours;
+pub use notice::sent_hours;
 pub use outcome::{Agreement, UrlOutcome};
 pub use state::{Departure, IncidentState, Member, fold};
-pub use view::{Reader, Takes, all_chapters, ended, told_elsewhere, view, whole, without_muted};
+pub use view::{Reader, all_chapters, view, view_since, whole, without_muted};
 pub use window::{MOST_DAYS, Runs};

@@ -12,7 +12,7 @@ use super::notice::is_expired;
 use super::outcome::UrlOutcome;
 use super::state::Member;
 
-/// Lets each URL join whose trouble is believed by the result of this run, or that breaks for the third time
+/// Lets each URL join whose trouble is confirmed by the result of this run, or that breaks for the third time
 /// in its window.
 pub(super) fn join(edit: &mut RunEdit<'_>, outcomes: Vec<&UrlOutcome>) {
     let mut unplaced = vec![];
@@ -45,8 +45,11 @@ pub(super) fn join(edit: &mut RunEdit<'_>, outcomes: Vec<&UrlOutcome>) {
         }
     }
     for marks in [false, true] {
-        let of_mark = unplaced.iter().filter(|(_, mark)| *mark == marks);
-        let of_mark: Vec<&UrlOutcome> = of_mark.map(|(outcome, _)| *outcome).collect();
+        let of_mark: Vec<&UrlOutcome> = unplaced
+            .iter()
+            .filter(|(_, mark)| *mark == marks)
+            .map(|(outcome, _)| *outcome)
+            .collect();
         for ((host, cause), urls) in grouped(of_mark, cause_of) {
             let index = edit.open(&host, &cause);
             for outcome in urls {
@@ -72,7 +75,7 @@ fn place_in(
     }
 }
 
-/// The believed cause, or else that which this run saw.
+/// The confirmed cause, or else that which this run saw.
 fn cause_of(outcome: &UrlOutcome) -> Cause {
     if outcome.is_believed() {
         outcome.cause()
@@ -97,23 +100,19 @@ impl Alike {
     }
 
     fn add(&mut self, index: usize, host: &str, member: &Member) {
-        if let Some(cause) = member.cause() {
-            let key = (
-                host.to_owned(),
-                cause.clone(),
-                member.intermittent.is_some(),
-            );
+        if let Some(cause) = &member.cause {
+            let key = (host.to_owned(), cause.clone(), member.flapping.is_some());
             *self.0.entry(key).or_default().entry(index).or_default() += 1;
         }
     }
 
     /// The incident with most members of this host, cause and mark.
     fn most(&self, host: &str, cause: &Cause, marks: bool) -> Option<usize> {
-        let counts = self.0.get(&(host.to_owned(), cause.clone(), marks))?;
-        let most = counts
+        self.0
+            .get(&(host.to_owned(), cause.clone(), marks))?
             .iter()
-            .max_by_key(|(index, count)| (**count, Reverse(**index)));
-        most.map(|(index, _)| *index)
+            .max_by_key(|(index, count)| (**count, Reverse(**index)))
+            .map(|(index, _)| *index)
     }
 }
 

@@ -10,7 +10,8 @@ use urldb_protocol::{CertificateDates, EventKind, Notice, NoticeKind, Reason, St
 
 use super::cause::Cause;
 use super::edit::RunEdit;
-use super::event::{Event, IncidentLog};
+use super::event::IncidentLog;
+use super::notices::add;
 use super::state::IncidentState;
 use crate::certificates::HostCertificates;
 
@@ -22,8 +23,8 @@ impl IncidentState {
 }
 
 /// The hours of which people were told, for each certificate.
-pub fn told_hours(log: &IncidentLog) -> BTreeMap<&CertificateDates, u64> {
-    let mut told = BTreeMap::new();
+pub fn sent_hours(log: &IncidentLog) -> BTreeMap<&CertificateDates, u64> {
+    let mut delivered = BTreeMap::new();
     let mut last = None;
     for event in &log.events {
         if let Some(notice) = event
@@ -33,16 +34,16 @@ pub fn told_hours(log: &IncidentLog) -> BTreeMap<&CertificateDates, u64> {
         {
             last = notice.certificate.as_ref();
             if let (Some(dates), Some(hours)) = (last, notice.within_hours) {
-                let known = told.entry(dates).or_insert(hours);
+                let known = delivered.entry(dates).or_insert(hours);
                 *known = hours.min(*known);
             }
         }
         let has_ended = event.cause.as_ref().is_some_and(is_expired);
         if let Some(dates) = last.filter(|_| has_ended && event.event.joins()) {
-            told.insert(dates, 0);
+            delivered.insert(dates, 0);
         }
     }
-    told
+    delivered
 }
 
 /// Whether the cause is a certificate that has ended.
@@ -67,7 +68,7 @@ fn begin(edit: &mut RunEdit<'_>, seen: &HostCertificates) {
     let Some((dates, hours)) = seen.ending(edit.run.started, facts.warning) else {
         return;
     };
-    let is_same = |log: &IncidentLog| told_hours(log).contains_key(dates);
+    let is_same = |log: &IncidentLog| sent_hours(log).contains_key(dates);
     let former = edit.logs.iter().position(|known| {
         let is_closed = known.state.closed.is_some() && known.state.merged_into.is_none();
         known.log.host == seen.host && is_closed && is_same(&known.log)
@@ -79,25 +80,31 @@ fn begin(edit: &mut RunEdit<'_>, seen: &HostCertificates) {
         None => EventKind::Opened,
     };
     let notice = notice(edit, seen, dates, hours);
-    append(edit, index, kind, notice);
+    add(edit, index, kind, notice);
 }
 
 fn follow(edit: &mut RunEdit<'_>, index: usize, seen: &HostCertificates) {
     let known = &edit.logs[index];
-    let told = told_hours(&known.log);
-    if let Some(dates) = seen.ended.iter().find(|dates| told.contains_key(dates)) {
+    let delivered = sent_hours(&known.log);
+    if let Some(dates) = seen
+        .ended
+        .iter()
+        .find(|dates| delivered.contains_key(dates))
+    {
         edit.ended.insert(seen.host.clone(), (index, dates.clone()));
         return;
     }
     if let Some((dates, hours)) = seen.ending(edit.run.started, edit.run.certificates.warning) {
-        let is_news = told.get(dates).is_none_or(|told| hours < *told);
+        let is_news = delivered
+            .get(dates)
+            .is_none_or(|delivered| hours < *delivered);
         if is_news && !seen.is_muted() {
             let notice = notice(edit, seen, dates, hours);
-            append(edit, index, EventKind::Noticed, notice);
+            add(edit, index, EventKind::Noticed, notice);
         }
         return;
     }
-    let is_known = seen.valid.keys().any(|dates| told.contains_key(dates));
+    let is_known = seen.valid.keys().any(|dates| delivered.contains_key(dates));
     let first = seen.valid.keys().min_by_key(|dates| dates.not_after);
     let Some(first) = first.filter(|_| !is_known && seen.ended.is_empty()) else {
         return;
@@ -109,17 +116,17 @@ fn follow(edit: &mut RunEdit<'_>, index: usize, seen: &HostCertificates) {
         renewed: Some(first.clone()),
         ..notice
     });
-    append(edit, index, EventKind::Renewed, renewed.unwrap_or_default());
+    add(edit, index, EventKind::Renewed, renewed.unwrap_or_default());
 }
 
 /// Whether a server may still show the certificate: people were told of its replacement before, and it came back.
 /// They hear of a second replacement only after its end.
 fn may_come_back(log: &IncidentLog, now: Timestamp) -> bool {
-    let mut reopened = log
+    let dates = log
         .events
         .iter()
-        .filter(|event| event.event == EventKind::Reopened);
-    let dates = reopened.find_map(|event| event.notice.as_ref()?.certificate.as_ref());
+        .filter(|event| event.event == EventKind::Reopened)
+        .find_map(|event| event.notice.as_ref()?.certificate.as_ref());
     dates.is_some_and(|dates| now <= dates.not_after)
 }
 
@@ -128,17 +135,17 @@ pub(super) fn end(edit: &mut RunEdit<'_>) {
     let ended = std::mem::take(&mut edit.ended);
     for (host, (index, dates)) in ended {
         let known = &edit.logs[index];
-        let told = told_hours(&known.log).get(&dates).copied();
+        let delivered = sent_hours(&known.log).get(&dates).copied();
         let last = known.state.notice.clone().unwrap_or_default();
         let mut seen = edit.run.certificates.seen.iter();
         let is_muted = seen.any(|seen| seen.host == host && seen.is_muted());
-        if told != Some(0) && !is_muted {
+        if delivered != Some(0) && !is_muted {
             let ended = Notice {
                 certificate: Some(dates),
                 within_hours: Some(0),
                 ..last
             };
-            append(edit, index, EventKind::Noticed, ended);
+            add(edit, index, EventKind::Noticed, ended);
         }
     }
 }
@@ -164,15 +171,4 @@ fn notice(
             .cloned(),
         ..Notice::default()
     }
-}
-
-fn append(edit: &mut RunEdit<'_>, index: usize, kind: EventKind, notice: Notice) {
-    let host_urls = (edit.run.host_urls)(&edit.logs[index].log.host);
-    edit.logs[index].append(Event {
-        id: edit.run.id.to_owned(),
-        event: kind,
-        host_urls: Some(host_urls),
-        notice: Some(notice),
-        ..Event::default()
-    });
 }

@@ -168,7 +168,7 @@ impl World {
             .logs
             .iter()
             .filter(|log| log.state().is_noticed)
-            .flat_map(|log| told_hours(log).into_keys().cloned().collect::<Vec<_>>())
+            .flat_map(|log| sent_hours(log).into_keys().cloned().collect::<Vec<_>>())
             .collect();
         let is_known = seen
             .as_ref()
@@ -181,7 +181,6 @@ impl World {
         };
         let certificates: Vec<HostCertificates> = seen.clone().into_iter().collect();
         let facts = RunFacts {
-            network: OwnNetwork::Unknown,
             files: FileFacts {
                 read: &[],
                 is_gone: &|_| false,
@@ -205,7 +204,7 @@ impl World {
                 warning: WARNING,
                 is_complete: true,
             },
-            limits: &LimitFacts::default(),
+            impaired: &ImpairedFacts::default(),
             evidence: &EvidenceFacts::default(),
         };
         let appended = append(std::mem::take(&mut self.logs), &outcomes, &facts);
@@ -317,7 +316,7 @@ fn hours_go_down(run: &Run) {
             events: log.events[..*known].to_vec(),
             ..log.clone()
         };
-        let told: BTreeMap<_, _> = told_hours(&before);
+        let told: BTreeMap<_, _> = sent_hours(&before);
         for event in &log.events[*known..] {
             let Some(notice) = event
                 .notice
@@ -350,7 +349,7 @@ fn ends_with_its_reason(world: &World, run: &Run) {
         && seen.ended.is_empty()
         && seen.ending(world.now, WARNING).is_none();
     for log in open.iter().filter(|_| is_good) {
-        let told = told_hours(log);
+        let told = sent_hours(log);
         let is_same = seen.valid.keys().any(|dates| told.contains_key(dates));
         let came_back = log
             .events
@@ -374,14 +373,14 @@ fn urls_join_the_notice(world: &World, run: &Run) {
     };
     for (log, known) in &run.incidents {
         let before = fold(&log.events[..*known]);
-        let told = told_hours(log);
+        let told = sent_hours(log);
         if log.state().merged_into.is_some() {
             // Its URLs are in the other one, since branches had one each.
             continue;
         }
         if before.is_noticed && seen.ended.iter().any(|dates| told.contains_key(dates)) {
             assert_eq!(log.state().members.len(), URLS, "{log:?}");
-            assert_eq!(told_hours(log).values().min(), Some(&0));
+            assert_eq!(sent_hours(log).values().min(), Some(&0));
         }
     }
     let affected = world
@@ -391,18 +390,18 @@ fn urls_join_the_notice(world: &World, run: &Run) {
     assert!(affected.count() <= 1);
 }
 
-/// A reader who heard some events has a phase that leads from what he knows to what is so.
-fn tells_the_difference(log: &IncidentLog, heard: usize) {
-    let (before, after) = (fold(&log.events[..heard]), log.state());
-    let phase = view(log, &Reader::of_all(heard)).map(|incident| incident.phase);
+/// A reader who knew some events has a phase that leads from what he knows to what is so.
+fn tells_the_difference(log: &IncidentLog, known: usize) {
+    let (before, after) = (fold(&log.events[..known]), log.state());
+    let phase = view_since(log, known).map(|incident| incident.phase);
     match (before.is_open(), after.is_open()) {
-        (false, false) => assert_eq!(phase, None),
-        (false, true) => assert!(matches!(phase, Some(Phase::Opened | Phase::Reopened))),
+        (false, false) => assert!(matches!(phase, None | Some(Phase::Closed))),
+        (false, true) => assert_eq!(phase, Some(Phase::Opened)),
         (true, false) => assert_eq!(phase, Some(Phase::Closed)),
-        (true, true) => assert!(!matches!(phase, None | Some(Phase::Opened | Phase::Closed))),
+        (true, true) => assert!(matches!(phase, Some(Phase::Changed | Phase::Unchanged))),
     }
     if before.is_open() && before.members.is_empty() && !after.members.is_empty() {
-        assert_eq!(phase, Some(Phase::Became));
+        assert_eq!(phase, Some(Phase::Changed));
     }
 }
 

@@ -65,7 +65,7 @@ pub struct Agreement {
 }
 
 impl UrlOutcome {
-    /// Whether the URL is believed to be not as promised.
+    /// Whether the URL is confirmed to be not as promised.
     pub(super) fn is_believed(&self) -> bool {
         self.status.state != State::Ok
     }
@@ -87,18 +87,17 @@ impl UrlOutcome {
         pending.is_some_and(|pending| pending.state == self.seen)
     }
 
-    /// The believed cause. The redirect belongs to it only if this run saw the believed state.
+    /// The confirmed cause. The redirect belongs to it only if this run saw the confirmed state.
     pub fn cause(&self) -> Cause {
         let status = &self.status;
         let is_current = self.seen == status.state;
-        let cause = Cause::new(status.state, status.reason.as_deref());
-        cause.with_redirect(self.telling_redirect().filter(|_| is_current))
+        Cause::new(status.state, status.reason.as_deref())
+            .with_redirect(self.telling_redirect().filter(|_| is_current))
     }
 
     /// The cause that this run saw.
     pub fn seen_cause(&self) -> Cause {
-        let cause = Cause::new(self.seen, self.seen_reason.as_deref());
-        cause.with_redirect(self.telling_redirect())
+        Cause::new(self.seen, self.seen_reason.as_deref()).with_redirect(self.telling_redirect())
     }
 
     fn telling_redirect(&self) -> Option<Shown> {

@@ -35,14 +35,16 @@ pub struct Member {
     pub joining: Joining,
     /// The id of the event with which it joined.
     pub joined: String,
-    /// The causes that events gave it, each with the id of its last event; the present one is last.
-    pub causes: Vec<(String, Cause)>,
-    /// Since which event it comes and goes.
-    pub intermittent: Option<String>,
-    /// The present cause is believed.
+    /// The present cause, or that of its last membership.
+    pub cause: Option<Cause>,
+    /// Since which event it flaps.
+    pub flapping: Option<String>,
+    /// The present cause is confirmed.
     pub believed: bool,
     /// Nobody is to be told of it.
     pub muted: bool,
+    /// It has been muted since it joined, so that nobody was told of it.
+    pub is_undelivered: bool,
     /// Since which event the acknowledgement that holds is about it.
     pub acked: Option<String>,
 }
@@ -58,18 +60,6 @@ pub struct Departure {
     pub at: String,
     /// Its earlier memberships in the incident: the first bad run, and the run that ended it.
     pub before: Vec<(Timestamp, String)>,
-}
-
-impl Member {
-    /// The present cause.
-    pub fn cause(&self) -> Option<&Cause> {
-        self.causes.last().map(|(_, cause)| cause)
-    }
-
-    fn give(&mut self, run: &str, cause: &Cause) {
-        self.causes.retain(|(_, known)| known != cause);
-        self.causes.push((run.to_owned(), cause.clone()));
-    }
 }
 
 /// The state after all events of an incident.
@@ -102,7 +92,7 @@ impl IncidentState {
         takes: impl Fn(&MemberKey, &Member) -> bool,
     ) {
         for (_, it) in self.members.iter().filter(|(key, it)| takes(key, it)) {
-            counts.add_affected(it.intermittent.is_some(), it.muted, it.joined == run);
+            counts.add_affected(it.flapping.is_some(), it.muted, it.joined == run);
         }
         for (key, it) in self.left.iter().filter(|(_, it)| it.at == run) {
             let is_good = matches!(it.because, Because::Recovered | Because::Steady);
@@ -132,18 +122,23 @@ impl IncidentState {
             EventKind::Shrunk => self.leave(event, event.because.unwrap_or(Because::Recovered)),
             // Of URLs that are as promised all the time, or are broken all the time.
             EventKind::Steady if event.because.is_some() => self.leave(event, Because::Steady),
-            EventKind::Steady => self.each(event, |member| member.intermittent = None),
-            EventKind::Intermittent => {
-                self.each(event, |member| member.intermittent = Some(event.id.clone()));
+            EventKind::Steady => self.each(event, |member| member.flapping = None),
+            EventKind::Flapping => {
+                self.each(event, |member| member.flapping = Some(event.id.clone()));
             }
             EventKind::Became => self.each(event, |member| {
-                if let Some(cause) = &event.cause {
-                    member.give(&event.id, cause);
+                if event.cause.is_some() {
+                    member.cause.clone_from(&event.cause);
                     member.believed = true;
                 }
             }),
-            EventKind::Muted => self.each(event, |member| member.muted = true),
-            EventKind::Unmuted => self.each(event, |member| member.muted = false),
+            EventKind::Muted => self.each(event, |member| {
+                member.muted = true;
+                member.is_undelivered = member.joined == event.id;
+            }),
+            EventKind::Unmuted => self.each(event, |member| {
+                (member.muted, member.is_undelivered) = (false, false);
+            }),
             EventKind::Acked => {
                 self.ack.clone_from(&event.ack);
                 // A later acknowledgement replaces the earlier one without an interval.
@@ -184,21 +179,17 @@ impl IncidentState {
             if self.members.contains_key(key) {
                 continue;
             }
-            let mut member = Member {
+            let former = || self.left.get(key)?.member.cause.clone();
+            let member = Member {
                 joining,
                 joined: event.id.clone(),
-                causes: vec![],
-                intermittent: None,
+                cause: event.cause.clone().or_else(former),
+                flapping: None,
                 believed: event.cause.is_some() && !event.unconfirmed,
                 muted: false,
+                is_undelivered: false,
                 acked: None,
             };
-            if let Some(departure) = self.left.get(key) {
-                member.causes.clone_from(&departure.member.causes);
-            }
-            if let Some(cause) = &event.cause {
-                member.give(&event.id, cause);
-            }
             self.members.insert(key.clone(), member);
         }
     }

@@ -6,17 +6,7 @@ use urldb_protocol::{Notice, NoticeKind};
 pub(super) fn topic(host: &str, notice: &Notice) -> (NoticeKind, String) {
     let about = match notice.kind {
         NoticeKind::Mistake => &notice.file,
-        NoticeKind::CertificateEnds
-        | NoticeKind::Blind
-        | NoticeKind::EvidenceLost
-        | NoticeKind::NeedsHttp2
-        | NoticeKind::UnsupportedTls
-        | NoticeKind::SlowRound => host,
+        _ => host,
     };
     (notice.kind, about.to_owned())
-}
-
-/// Whether the notice has this topic.
-pub(super) fn is_topic(host: &str, notice: &Notice, kind: NoticeKind, about: &str) -> bool {
-    topic(host, notice) == (kind, about.to_owned())
 }

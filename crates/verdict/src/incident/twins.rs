@@ -24,8 +24,10 @@ impl RunEdit<'_> {
             let topic = state.open_notice().map(|notice| topic(&log.host, notice));
             let same = topic.as_ref().and_then(|topic| notices.get(topic));
             let twin = by_key.get(&log.key).or(same).copied().or_else(|| {
-                let mut keys = state.members.keys();
-                keys.find_map(|key| self.members.get(key).copied())
+                state
+                    .members
+                    .keys()
+                    .find_map(|key| self.members.get(key).copied())
             });
             match twin {
                 None => {
@@ -78,7 +80,7 @@ impl RunEdit<'_> {
             let event = Event {
                 id: run.to_owned(),
                 event: EventKind::Grown,
-                cause: member.cause().cloned(),
+                cause: member.cause.clone(),
                 from: Some(source.clone()),
                 ..Event::default()
             };
@@ -89,7 +91,7 @@ impl RunEdit<'_> {
             self.logs[winner].add(event, url, None);
             for (is_set, kind) in [
                 (member.muted, EventKind::Muted),
-                (member.intermittent.is_some(), EventKind::Intermittent),
+                (member.flapping.is_some(), EventKind::Flapping),
             ] {
                 if is_set {
                     self.logs[winner].tell(run, kind, &key);

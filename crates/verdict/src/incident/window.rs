@@ -36,8 +36,9 @@ pub struct Window {
 impl Runs<'_> {
     /// The window of the record of this domain and path.
     pub fn window(&self, domain: &str, path: &str) -> Window {
-        let counted = (0..self.past.len()).rev();
-        let mut counted = counted.filter(|run| (self.counts)(*run, domain, path));
+        let mut counted = (0..self.past.len())
+            .rev()
+            .filter(|run| (self.counts)(*run, domain, path));
         // This run is the last of them.
         let first = counted.nth(RUNS - 2).unwrap_or_default();
         Window {

@@ -42,8 +42,9 @@ impl Rotation {
         let day = day.checked_rem(self.turns)?;
         let start = spread(0, [cname]) % self.turns;
         let steps = u128::from(day) * u128::from(stride(self.turns)) + u128::from(start);
-        let turn = u64::try_from(steps % u128::from(self.turns)).ok()?;
-        turn.checked_sub(self.passed)
+        u64::try_from(steps % u128::from(self.turns))
+            .ok()?
+            .checked_sub(self.passed)
     }
 }
 

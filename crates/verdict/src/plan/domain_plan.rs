@@ -36,9 +36,9 @@ impl<'a> DomainPlan<'a> {
         selection: &'a Selection,
         options: FileOptions<'a>,
     ) -> Self {
-        let schemes = [Scheme::Http, Scheme::Https].into_iter();
-        let roots =
-            schemes.filter_map(|scheme| Some((scheme, RequestUrl::new(scheme, host, "/")?)));
+        let roots = [Scheme::Http, Scheme::Https]
+            .into_iter()
+            .filter_map(|scheme| Some((scheme, RequestUrl::new(scheme, host, "/")?)));
         Self {
             host: host.to_owned(),
             metadata: metadata.clone(),
@@ -107,16 +107,17 @@ impl<'a> DomainPlan<'a> {
         }
         let schemes = self.metadata.schemes_of(record);
         let variant = self.metadata.variant_of(record);
-        let roots = self.roots.iter();
-        let roots = roots.filter(|(scheme, _)| schemes.contains(scheme));
-        let jobs = roots.filter_map(|(scheme, root)| {
-            job_of(entry, (*scheme, root), variant.clone(), self.options, past)
-        });
-        jobs.collect()
+        self.roots
+            .iter()
+            .filter(|(scheme, _)| schemes.contains(scheme))
+            .filter_map(|(scheme, root)| {
+                job_of(entry, (*scheme, root), variant.clone(), self.options, past)
+            })
+            .collect()
     }
 
     /// Counts a record of so many schemes that is not selected.
-    fn skip(&mut self, is_deprecated: bool, schemes: usize) {
+    pub fn skip(&mut self, is_deprecated: bool, schemes: usize) {
         self.skipped.not_selected += 1;
         if !is_deprecated {
             let urls = schemes as u64;
@@ -173,7 +174,7 @@ pub(super) fn job_of(
     let record = entry.record();
     let FileOptions { name, plan, .. } = options;
     let key = JobKey {
-        domain: root.host().to_owned(),
+        domain: root.domain(),
         path: record.path.clone(),
         request: record.request_key(),
         variant,
@@ -220,8 +221,10 @@ fn promised_sha256(promise: &Promise, key: &JobKey, past: &impl PastRuns) -> Opt
     }
     let strongest = promise.strongest_digest()?;
     let verified = past.verified_sha256(key, &strongest)?;
-    let is_promised = promise.sha256.is_none_or(|promised| promised == verified);
-    is_promised.then_some(verified)
+    promise
+        .sha256
+        .is_none_or(|promised| promised == verified)
+        .then_some(verified)
 }
 
 /// The use of a body; `is_known` says that the archive holds the promised content, and that a
@@ -249,8 +252,8 @@ pub(super) fn promise(record: &Record, url: &str) -> Promise {
         digests: if record.further_digests.is_empty() {
             Box::default()
         } else {
-            let digests = record.digests();
-            digests
+            record
+                .digests()
                 .filter(|digest| digest.algorithm() != Algorithm::Sha256)
                 .collect()
         },
@@ -278,6 +281,7 @@ pub fn pseudo_status(content_type: &str) -> Option<u16> {
 }
 
 fn absolute(url: &str, target: &str) -> String {
-    let joined = url::Url::parse(url).and_then(|base| base.join(target));
-    joined.map_or_else(|_| target.to_owned(), String::from)
+    url::Url::parse(url)
+        .and_then(|base| base.join(target))
+        .map_or_else(|_| target.to_owned(), String::from)
 }

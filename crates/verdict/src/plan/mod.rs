@@ -32,9 +32,10 @@ pub fn jobs_of(
     let metadata = file.metadata();
     let mut domain = DomainPlan::new(file.host(), metadata, selection, options);
     let may_repeat = !file.has_ascending_paths();
-    let records = file.records();
-    let jobs = records.flat_map(|entry| domain.jobs_of_record(entry, may_repeat, past));
-    let jobs: Vec<Job> = jobs.collect();
+    let jobs: Vec<Job> = file
+        .records()
+        .flat_map(|entry| domain.jobs_of_record(entry, may_repeat, past))
+        .collect();
     let mut rotation = Rotation::over(Rotation::turns_of(&jobs));
     with_aliases(jobs, metadata, selection, options.plan, &mut rotation, past)
 }
@@ -52,8 +53,9 @@ pub fn with_aliases(
     if !selection.records.is_empty() {
         options.cnames = Cnames::All;
     }
-    let cnames = metadata.cnames.iter();
-    let aliases: Vec<Job> = cnames
+    let aliases: Vec<Job> = metadata
+        .cnames
+        .iter()
         .flat_map(|cname| aliases::jobs_of(cname, &jobs, options, *rotation, past))
         .collect();
     rotation.pass(&jobs);
@@ -358,8 +360,11 @@ redirects-to: /elsewhere
                 |text: &str| DomainFile::parse(Path::new("example.org.yaml"), text.as_bytes()).file;
             let (before, after) = (parse(&base), parse(&changed));
             let difference = urldb_format::difference(&before, &after);
-            let mut keys = difference.records.iter().flat_map(|record| &record.keys);
-            let is_marked = keys.any(|key| key.is_promise);
+            let is_marked = difference
+                .records
+                .iter()
+                .flat_map(|record| &record.keys)
+                .any(|key| key.is_promise);
             assert_eq!(is_marked, asked(&base) != asked(&changed), "{line}");
         }
         for line in ["cnames:\n- a.test", "http: false", "own: x"] {

@@ -38,8 +38,10 @@ impl PlanOptions {
         let seconds = i64::try_from(self.day)
             .unwrap_or(i64::MAX)
             .saturating_mul(DAY);
-        let midnight = Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX);
-        midnight.to_zoned(TimeZone::UTC).date()
+        Timestamp::from_second(seconds)
+            .unwrap_or(Timestamp::MAX)
+            .to_zoned(TimeZone::UTC)
+            .date()
     }
 }
 
@@ -80,7 +82,9 @@ pub enum KeptBodies {
 pub trait PastRuns {
     /// Whether the archive already holds content of this job with this digest, so that the bytes
     /// need not be kept again.
-    fn is_archived(&self, key: &JobKey, digest: &[u8; 32]) -> bool;
+    fn is_archived(&self, _: &JobKey, _: &[u8; 32]) -> bool {
+        false
+    }
 
     /// The SHA-256 of the content that the job last served, if that content was seen to have this digest and
     /// each other one that the record promised then.
@@ -99,16 +103,10 @@ pub trait PastRuns {
     }
 
     /// Whether the job was not as promised last time. An alias in doubt is requested every day.
-    fn is_in_doubt(&self, key: &JobKey) -> bool;
-}
-
-/// There are no earlier runs.
-impl PastRuns for () {
-    fn is_archived(&self, _: &JobKey, _: &[u8; 32]) -> bool {
-        false
-    }
-
     fn is_in_doubt(&self, _: &JobKey) -> bool {
         false
     }
 }
+
+/// There are no earlier runs.
+impl PastRuns for () {}

@@ -93,8 +93,10 @@ impl ChangedRecords {
             ChangedDomain::Records(records) => {
                 let first = record.identity();
                 // The records of all variants follow the one without.
-                let next = records.range(first.clone()..).next();
-                next.is_some_and(|it| it.path == first.path && it.request == first.request)
+                records
+                    .range(first.clone()..)
+                    .next()
+                    .is_some_and(|it| it.path == first.path && it.request == first.request)
             }
         })
     }
@@ -144,8 +146,10 @@ impl Selection {
                 .categories
                 .iter()
                 .any(|category| record.has_category(category));
-        let by_change = self.changed.as_ref();
-        let by_change = by_change.is_none_or(|changed| changed.has(host, record));
+        let by_change = self
+            .changed
+            .as_ref()
+            .is_none_or(|changed| changed.has(host, record));
         self.wants_path(host, &record.path) && by_category && by_change
     }
 
@@ -171,8 +175,10 @@ impl Selection {
         let by_record = self.records.is_empty() || self.names_job(key);
         let by_category =
             self.categories.is_empty() || self.categories.iter().any(|it| categories.contains(it));
-        let by_prefix = self.path_prefix.as_ref();
-        let by_prefix = by_prefix.is_none_or(|prefix| key.path.starts_with(prefix.as_str()));
+        let by_prefix = self
+            .path_prefix
+            .as_ref()
+            .is_none_or(|prefix| key.path.starts_with(prefix.as_str()));
         by_name && by_record && by_category && by_prefix
     }
 

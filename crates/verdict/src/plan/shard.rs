@@ -64,15 +64,17 @@ impl Shard {
     /// number in decimal, a zero byte, and the host in lower case. Aliases go with the host that their
     /// domain file is named after. Of a `count` of 0 and of 1, this is shard 1.
     pub fn of_host(host: &str, count: u32) -> Self {
-        let host = host.to_ascii_lowercase();
+        let host = urldb_canon::host_of(host).to_ascii_lowercase();
         let weight = |number: &u32| {
             let mut hasher = Sha256::new();
             hasher.update(number.to_string());
             hasher.update([0]);
             hasher.update(&host);
             let digest: [u8; 32] = hasher.finalize().into();
-            let start = digest.iter().take(8);
-            start.fold(0, |weight: u64, byte| weight << 8 | u64::from(*byte))
+            digest
+                .iter()
+                .take(8)
+                .fold(0, |weight: u64, byte| weight << 8 | u64::from(*byte))
         };
         let count = count.max(1);
         // Of equal weights, the smaller number counts.
@@ -118,8 +120,9 @@ impl FromStr for Shard {
     fn from_str(text: &str) -> Result<Self, InvalidShard> {
         let parts = text.split_once('/');
         let number = |text: &str| text.parse::<u32>().ok();
-        let parts = parts.and_then(|(a, b)| Some((number(a)?, number(b)?)));
-        let (number, count) = parts.ok_or(InvalidShard::Form)?;
+        let (number, count) = parts
+            .and_then(|(a, b)| Some((number(a)?, number(b)?)))
+            .ok_or(InvalidShard::Form)?;
         Self::new(number, count)
     }
 }

@@ -372,7 +372,7 @@ proptest! {
             let is_doubt = matches!(kind, Some(ExplanationKind::SameContent | ExplanationKind::TwoVersions));
             prop_assert_eq!(after.sure, before.sure && !is_doubt);
         }
-        let told: u64 = explained.all().map(|it| it.urls).sum();
-        prop_assert!(covered <= told);
+        let delivered: u64 = explained.all().map(|it| it.urls).sum();
+        prop_assert!(covered <= delivered);
     }
 }

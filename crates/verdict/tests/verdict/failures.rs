@@ -31,7 +31,7 @@ fn server_errors_are_retried_and_then_wait_for_other_runs() {
     );
 }
 
-/// Of a million requests a day, some fail: only another answer is a sign that a URL comes and goes.
+/// Of a million requests a day, some fail: only another answer is a sign that a URL flaps.
 #[test]
 fn a_fault_that_a_retry_mends_is_no_break() {
     let result = |seen: &[Observation]| {

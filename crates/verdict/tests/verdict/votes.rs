@@ -41,7 +41,7 @@ fn letters(letters: &str) -> Vec<Observation> {
 }
 
 /// State, reason and certainty of a verdict, with its warning.
-fn told(verdict: &Verdict) -> String {
+fn delivered(verdict: &Verdict) -> String {
     let Classification {
         state,
         reason,
@@ -112,7 +112,7 @@ fn two_equal_last_votes_are_a_change_and_other_contents_are_not() {
         ),
     ] {
         let verdict = verdict_of(&promise(), &letters(seen));
-        assert_eq!(told(&verdict), expected, "{seen}");
+        assert_eq!(delivered(&verdict), expected, "{seen}");
         if let Some(sentence) = sentence {
             assert_eq!(verdict.classification.message(), sentence, "{seen}");
         }
@@ -203,7 +203,7 @@ fn status_type_and_announced_length_are_votes_too() {
     };
     let other = ["text/plain", "application/json", "text/xml"].map(typed);
     let verdict = verdict_of(&csv, &other);
-    assert_eq!(told(&verdict), "changed (unstable), to be confirmed");
+    assert_eq!(delivered(&verdict), "changed (unstable), to be confirmed");
     assert_eq!(
         verdict.classification.observed,
         "serves another answer at each request"
@@ -320,7 +320,7 @@ proptest! {
                 hop.headers.push(("server".into(), server.clone().into_bytes()));
             }
         }
-        prop_assert_eq!(told(&verdict_of(&promise(), &seen)), told(&plain), "{}", votes);
+        prop_assert_eq!(delivered(&verdict_of(&promise(), &seen)), delivered(&plain), "{}", votes);
     }
 
     #[test]

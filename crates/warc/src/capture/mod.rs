@@ -72,17 +72,22 @@ impl CaptureHead {
     /// Why the body is not whole, in the words of `WARC-Truncated`. `framing` is that of the body, which was read to
     /// its end if it is in chunks.
     pub fn truncated(&self, framing: BodyFraming) -> Option<String> {
-        let message = self.message.map(|it| HttpMessage { framing, ..it });
-        let is_cut = message.is_some_and(HttpMessage::is_cut);
-        let stated = self.truncated.clone();
-        stated.or_else(|| is_cut.then(|| UNSPECIFIED.to_owned()))
+        let is_cut = self
+            .message
+            .map(|it| HttpMessage { framing, ..it })
+            .is_some_and(HttpMessage::is_cut);
+        self.truncated
+            .clone()
+            .or_else(|| is_cut.then(|| UNSPECIFIED.to_owned()))
     }
 }
 
 /// Whether the capture is of a variant that is a range.
 fn has_range(header: &Header) -> bool {
-    let vary = vary_of(header).unwrap_or_default();
-    vary.lines().any(|line| line.starts_with("range:"))
+    vary_of(header)
+        .unwrap_or_default()
+        .lines()
+        .any(|line| line.starts_with("range:"))
 }
 
 /// Why the body of a record is not whole, in the words of `WARC-Truncated`. The block has `length` bytes, and is read to

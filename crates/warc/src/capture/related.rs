@@ -78,7 +78,8 @@ impl<T> RelatedRecords<T> {
 
     /// Ends the file, and returns its last records.
     pub fn end_file(&mut self) -> impl Iterator<Item = T> + use<T> {
-        let rest = std::mem::take(&mut self.0);
-        rest.into_iter().map(|(_, record)| record)
+        std::mem::take(&mut self.0)
+            .into_iter()
+            .map(|(_, record)| record)
     }
 }

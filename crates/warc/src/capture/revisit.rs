@@ -27,8 +27,11 @@ pub struct RevisitReference {
 impl RevisitReference {
     /// The reference in the header of a revisit.
     pub fn of(header: &Header) -> Self {
-        let stated = header.get("WARC-Refers-To-Target-URI").map(strip_brackets);
-        let uri = stated.or_else(|| header.target_uri()).map(without_blanks);
+        let uri = header
+            .get("WARC-Refers-To-Target-URI")
+            .map(strip_brackets)
+            .or_else(|| header.target_uri())
+            .map(without_blanks);
         let url = uri.as_deref().map(without_request).map(str::to_owned);
         Self {
             url_with_request: uri.filter(|uri| url.as_ref() != Some(uri)),
@@ -50,8 +53,10 @@ impl RevisitReference {
 
 /// Whether the server said that nothing changed.
 pub(crate) fn is_unmodified(header: &Header) -> bool {
-    let profile = header.get("WARC-Profile").unwrap_or_default();
-    profile.ends_with(UNMODIFIED_PROFILE_END)
+    header
+        .get("WARC-Profile")
+        .unwrap_or_default()
+        .ends_with(UNMODIFIED_PROFILE_END)
 }
 
 /// The URI without an appended request. A revisit of the response to a request other than GET refers to

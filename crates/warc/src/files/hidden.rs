@@ -27,8 +27,10 @@ pub(crate) fn replacements(dir: &Path, names: &BTreeSet<String>) -> io::Result<V
         else {
             continue;
         };
-        let old = fs::root(dir).file(name).read_to_string(LARGEST_LIST);
-        let old = old.map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))?;
+        let old = fs::root(dir)
+            .file(name)
+            .read_to_string(LARGEST_LIST)
+            .map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))?;
         found.push(Replacement {
             new: new.to_owned(),
             // The list may come from somebody else's commit.

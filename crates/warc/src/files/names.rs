@@ -81,8 +81,8 @@ pub fn is_unread_name(name: &str) -> bool {
         return false;
     }
     let name = name.to_ascii_lowercase();
-    let compressed = name.rsplit_once('.');
-    let stem = compressed
+    let stem = name
+        .rsplit_once('.')
         .filter(|(_, suffix)| UNREAD_COMPRESSIONS.contains(suffix))
         .map_or(name.as_str(), |(stem, _)| stem);
     let suffixes = [".wacz", ".warc", ".arc"];

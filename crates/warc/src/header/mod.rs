@@ -139,8 +139,13 @@ impl Header {
 
     /// Whether the block is an HTTP message, by its `Content-Type`.
     pub fn is_http(&self) -> bool {
-        let content_type = self.get("Content-Type").unwrap_or_default();
-        let essence = content_type.split(';').next().unwrap_or_default().trim();
+        let essence = self
+            .get("Content-Type")
+            .unwrap_or_default()
+            .split(';')
+            .next()
+            .unwrap_or_default()
+            .trim();
         ["application/http", "message/http"]
             .iter()
             .any(|it| it.eq_ignore_ascii_case(essence))

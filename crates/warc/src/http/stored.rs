@@ -42,8 +42,11 @@ impl StoredHead {
 
     /// The content type without its parameters, in lower case; `None` if absent.
     pub fn media_type(&self) -> Option<String> {
-        let value = String::from_utf8_lossy(self.get("Content-Type")?);
-        let media_type = value.split(';').next()?.trim().to_ascii_lowercase();
+        let media_type = String::from_utf8_lossy(self.get("Content-Type")?)
+            .split(';')
+            .next()?
+            .trim()
+            .to_ascii_lowercase();
         (!media_type.is_empty()).then_some(media_type)
     }
 
@@ -212,13 +215,15 @@ impl<'a> HeadBytes<'a> {
     /// Whether each line after the first is a field, or a part of one, so that only the blank line is
     /// missing. The last line may be cut off.
     pub(crate) fn has_only_fields(&self) -> bool {
-        let lines = after_line(self.bytes).split_inclusive(|b| *b == b'\n');
-        lines.into_iter().all(|line| {
-            !line.ends_with(b"\n")
-                || line.starts_with(b" ")
-                || line.starts_with(b"\t")
-                || line.contains(&b':')
-        })
+        after_line(self.bytes)
+            .split_inclusive(|b| *b == b'\n')
+            .into_iter()
+            .all(|line| {
+                !line.ends_with(b"\n")
+                    || line.starts_with(b" ")
+                    || line.starts_with(b"\t")
+                    || line.contains(&b':')
+            })
     }
 
     /// The status and the fields.

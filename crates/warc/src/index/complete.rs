@@ -18,8 +18,10 @@ use crate::replacement::finish_replacements;
 /// The finished files of an archive whose lines are not in its index, sorted. Such files are left over
 /// from a process that died before it indexed them, or the segment with their lines is damaged.
 pub fn unindexed_files(dir: &Path) -> Result<Vec<PathBuf>, IndexError> {
-    let names = dir.names().map_err(at(dir))?.into_iter();
-    let archive_names: BTreeSet<String> = names
+    let archive_names: BTreeSet<String> = dir
+        .names()
+        .map_err(at(dir))?
+        .into_iter()
         .filter(|name| name.ends_with(ARCHIVE_SUFFIX))
         .collect();
     let indexed = indexed_files(dir)?;

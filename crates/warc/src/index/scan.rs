@@ -65,8 +65,10 @@ pub(super) fn scan_file(
         }
     });
     added?;
-    let rest = matcher.end_file();
-    let rest: Vec<CdxjLine> = rest.filter_map(|line| segmented.hold(line)).collect();
+    let rest: Vec<CdxjLine> = matcher
+        .end_file()
+        .filter_map(|line| segmented.hold(line))
+        .collect();
     rest.into_iter()
         .chain(segmented.end_file())
         .try_for_each(add_line)?;
@@ -131,8 +133,10 @@ struct ScannedRecord {
 
 impl MemorySize for ScannedRecord {
     fn memory_size(&self) -> usize {
-        let fields = self.header.iter();
-        let fields = fields.map(|(name, value)| name.len() + value.len());
+        let fields = self
+            .header
+            .iter()
+            .map(|(name, value)| name.len() + value.len());
         let line = self.line.as_ref().map_or(0, |line| {
             line.key.len() + line.url.len() + line.filename.len()
         });

@@ -25,13 +25,16 @@ pub(crate) fn cursors(
     source: &dyn FileSource,
     names: &[String],
 ) -> impl Iterator<Item = Result<SegmentCursor, IndexError>> {
-    let of_index = names.iter().rev().filter(|name| is_index_file(name));
-    let names = of_index.filter_map(|name| name.strip_suffix(IDX_SUFFIX));
-    names.map(|name| {
-        let [data, idx] = [DATA_SUFFIX, IDX_SUFFIX].map(|suffix| format!("{name}{suffix}"));
-        let open = |name: &str| source.open_file(name).map_err(at(&source.path_of(name)));
-        SegmentCursor::new(source.path_of(&data), open(&data)?, open(&idx)?)
-    })
+    names
+        .iter()
+        .rev()
+        .filter(|name| is_index_file(name))
+        .filter_map(|name| name.strip_suffix(IDX_SUFFIX))
+        .map(|name| {
+            let [data, idx] = [DATA_SUFFIX, IDX_SUFFIX].map(|suffix| format!("{name}{suffix}"));
+            let open = |name: &str| source.open_file(name).map_err(at(&source.path_of(name)));
+            SegmentCursor::new(source.path_of(&data), open(&data)?, open(&idx)?)
+        })
 }
 
 /// The lines of the block that is being read.

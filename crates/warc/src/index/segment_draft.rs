@@ -91,8 +91,9 @@ impl SegmentDraft {
         let loc = self.segment.path(LOC_SUFFIX);
         for (temporary, path) in &self.files {
             if self.segment.has_lines || *path == loc {
-                let renamed = fs::file(temporary).rename(&fs::file(path));
-                renamed.map_err(at(path))?;
+                fs::file(temporary)
+                    .rename(&fs::file(path))
+                    .map_err(at(path))?;
             } else {
                 remove_if_there(temporary).map_err(at(temporary))?;
             }
@@ -156,8 +157,8 @@ impl Blocks {
     ) -> Result<Self, IndexError> {
         let output = HashingOutput::new(create(data)?);
         let part = PART.to_owned();
-        let writer = ZipNumWriter::new(output, create(idx)?, IdxDialect::Tab { part });
-        let mut writer = writer.map_err(at(idx))?;
+        let mut writer =
+            ZipNumWriter::new(output, create(idx)?, IdxDialect::Tab { part }).map_err(at(idx))?;
         let mut latest = Vec::new();
         lines(&mut |line| {
             writer.add(line)?;

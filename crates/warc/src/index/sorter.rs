@@ -60,8 +60,10 @@ impl LineSorter {
         for line in &self.lines {
             write_line(&mut output, line)?;
         }
-        let output = output.into_inner().map_err(IntoInnerError::into_error)?;
-        let mut file = output.finish()?;
+        let mut file = output
+            .into_inner()
+            .map_err(IntoInnerError::into_error)?
+            .finish()?;
         file.rewind()?;
         Ok(file)
     }

@@ -31,11 +31,11 @@ pub fn merge_into_index(dir: &Path, lines: &[CdxjLine]) -> Result<(), IndexError
 /// When a capture in the file has no line, or when the file cannot be read.
 pub fn index_lines_of(path: &Path, keys: &impl SortKeys) -> Result<Vec<CdxjLine>, IndexError> {
     let mut lines = Vec::new();
-    let left_out = scan_file(path, &file_name_of(path), keys, |line| {
+    scan_file(path, &file_name_of(path), keys, |line| {
         lines.push(line);
         Ok(())
-    })?;
-    left_out.into_result(path)?;
+    })?
+    .into_result(path)?;
     Ok(lines)
 }
 
@@ -74,8 +74,7 @@ impl IndexUpdate {
         name: &str,
         keys: &impl SortKeys,
     ) -> Result<(), IndexError> {
-        let left_out = scan_file(file, name, keys, |line| self.add(&line))?;
-        left_out.into_result(&self.dir.join(name))?;
+        scan_file(file, name, keys, |line| self.add(&line))?.into_result(&self.dir.join(name))?;
         self.add_name(name);
         Ok(())
     }
@@ -118,8 +117,9 @@ impl IndexUpdate {
         }
         create_directory(&self.dir.join(INDEX_DIRECTORY))?;
         let _lock = DirectoryLock::acquire(&self.dir).map_err(at(&self.dir))?;
-        let draft = self.write(Purpose::Added)?;
-        draft.map(SegmentDraft::publish).transpose()
+        self.write(Purpose::Added)?
+            .map(SegmentDraft::publish)
+            .transpose()
     }
 
     /// Writes the lines as a segment that does not count yet. The caller holds the lock of its purpose.

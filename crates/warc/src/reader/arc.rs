@@ -98,8 +98,11 @@ impl<'a> ArcLine<'a> {
     /// other protocols is a resource.
     fn record_type(&self, block: &[u8]) -> (&'static str, &'a str) {
         let is = |scheme: &str| {
-            let own = self.url.split(':').next().unwrap_or_default();
-            own.eq_ignore_ascii_case(scheme)
+            self.url
+                .split(':')
+                .next()
+                .unwrap_or_default()
+                .eq_ignore_ascii_case(scheme)
         };
         if is("filedesc") {
             ("warcinfo", self.media_type)

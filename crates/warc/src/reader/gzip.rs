@@ -276,8 +276,11 @@ impl<R: Read> GzipMembers<R> {
         if u64::from(u32::from_le_bytes(*stated)) > into.len() as u64 {
             return None;
         }
-        let inflate = self.at_once.get_or_insert_with(Decompressor::new);
-        let given = inflate.gzip_decompress(member, into).ok()?;
+        let given = self
+            .at_once
+            .get_or_insert_with(Decompressor::new)
+            .gzip_decompress(member, into)
+            .ok()?;
         let mut crc = Crc::new();
         crc.update(&into[..given]);
         // The library does not say at which offset it has found this trailer. If the member has the trailer

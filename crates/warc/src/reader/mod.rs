@@ -289,8 +289,7 @@ impl<R: Read> Reader<R> {
             self.add_split_member();
         }
         let expected: &[u8] = if self.is_arc() { b"\n" } else { b"\r\n\r\n" };
-        let there = self.source.peek(expected.len() + 1)?;
-        let rest = there.strip_prefix(expected);
+        let rest = self.source.peek(expected.len() + 1)?.strip_prefix(expected);
         if rest.is_some_and(|rest| !is_line_end(rest.first())) {
             self.source.consume(expected.len());
             return Ok(());

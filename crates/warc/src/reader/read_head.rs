@@ -121,11 +121,13 @@ pub(super) fn read(bytes: &[u8]) -> Result<Head, ReadErrorKind> {
     let mut lines = Lines::new(bytes);
     let version_line = lines.next().unwrap_or_default();
     let mut deviations = Vec::new();
-    let known = std::str::from_utf8(version_line).ok();
-    let version = known.and_then(Version::from_line).unwrap_or_else(|| {
-        deviations.push(FindingCode::UnknownVersion);
-        Version::Warc11
-    });
+    let version = std::str::from_utf8(version_line)
+        .ok()
+        .and_then(Version::from_line)
+        .unwrap_or_else(|| {
+            deviations.push(FindingCode::UnknownVersion);
+            Version::Warc11
+        });
     let mut header = Header::default();
     read_fields(&mut lines, &mut header, &mut deviations);
     let block = header.content_length().ok_or(ReadErrorKind::NoLength)?;

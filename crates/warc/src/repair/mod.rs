@@ -139,8 +139,9 @@ fn remove(dir: &Path, path: &Path) -> io::Result<()> {
 /// The parts of a file that a repair has set aside.
 fn damaged_parts(dir: &Path, path: &Path) -> io::Result<Vec<PathBuf>> {
     let start = format!("{}.at-", file_name_of(path));
-    let names = names_in(dir)?.into_iter();
-    let parts = names.filter(|name| name.starts_with(&start) && name.ends_with(DAMAGED_SUFFIX));
+    let parts = names_in(dir)?
+        .into_iter()
+        .filter(|name| name.starts_with(&start) && name.ends_with(DAMAGED_SUFFIX));
     Ok(parts.map(|name| dir.join(name)).collect())
 }
 
@@ -183,8 +184,10 @@ fn repair_file(dir: &Path, path: &Path) -> io::Result<FileRepair> {
         })?;
     } else if !contents.readable.is_empty() {
         replace(path, |output| {
-            let mut ranges = contents.readable.iter();
-            ranges.try_for_each(|range| copy_range(path, range, output))
+            contents
+                .readable
+                .iter()
+                .try_for_each(|range| copy_range(path, range, output))
         })?;
     }
     Ok(FileRepair::Done(repaired))
@@ -255,8 +258,9 @@ impl FileContents {
         }
         let starts = std::iter::once(0).chain(self.readable.iter().map(|range| range.end));
         let ends = self.readable.iter().map(|range| range.start);
-        let gaps = starts.zip(ends.chain([length]));
-        gaps.filter(|(start, end)| start < end)
+        starts
+            .zip(ends.chain([length]))
+            .filter(|(start, end)| start < end)
             .map(|(start, end)| start..end)
             .collect()
     }

@@ -52,9 +52,11 @@ pub enum RecoverError {
 /// record becomes a `.damaged` file as a whole.
 pub fn recover(dir: &Path) -> Result<Vec<RecoveredFile>, RecoverError> {
     let _lock = DirectoryLock::acquire(dir).map_err(at(dir))?;
-    let names = names_in(dir).map_err(at(dir))?;
-    let open = names.iter().filter(|name| is_open(name));
-    open.filter_map(|name| recover_file(&dir.join(name)).transpose())
+    names_in(dir)
+        .map_err(at(dir))?
+        .iter()
+        .filter(|name| is_open(name))
+        .filter_map(|name| recover_file(&dir.join(name)).transpose())
         .collect()
 }
 

@@ -191,8 +191,12 @@ impl<'s> SegmentBlocks<'s> {
             return Ok(None);
         };
         let mut reader = open_at(self.source, &position.0, position.1).map_err(io::Error::other)?;
-        let record = reader.next_record().map_err(io::Error::other)?;
-        let header = record.ok_or(io::ErrorKind::UnexpectedEof)?.header().clone();
+        let header = reader
+            .next_record()
+            .map_err(io::Error::other)?
+            .ok_or(io::ErrorKind::UnexpectedEof)?
+            .header()
+            .clone();
         let digest: Option<Digest> = header
             .get("WARC-Block-Digest")
             .and_then(|text| text.parse().ok());

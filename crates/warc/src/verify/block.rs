@@ -37,8 +37,7 @@ pub(super) fn check_joined(
 }
 
 fn read(header: &Header, block: &mut impl BufRead, stated: &StatedContent) -> io::Result<Content> {
-    let content = read_content(header, block, stated.wanted(), &mut |_| Ok(()));
-    content.map_err(|error| match error {
+    read_content(header, block, stated.wanted(), &mut |_| Ok(())).map_err(|error| match error {
         ContentError::Block(error) | ContentError::Output(error) => error,
     })
 }
@@ -80,8 +79,8 @@ pub fn copy_payload(
     let stated = StatedContent::of(header, &mut record_findings);
     let content = read_content(header, block, stated.wanted(), &mut |bytes| {
         output.write_all(bytes)
-    });
-    let content = content.map_err(|error| match error {
+    })
+    .map_err(|error| match error {
         ContentError::Block(error) => CopyError::Block(error),
         ContentError::Output(error) => CopyError::Output(error),
     })?;

@@ -242,8 +242,7 @@ impl ExpectedCaptures {
 
     /// Removes all captures and returns the file numbers and offsets of those without a line.
     pub(super) fn take_missing(&mut self) -> impl Iterator<Item = (u32, u64)> + use<> {
-        let captures = std::mem::take(&mut self.captures);
-        captures
+        std::mem::take(&mut self.captures)
             .into_iter()
             .filter(|(_, capture)| !capture.has_line)
             .map(|(at, _)| at)

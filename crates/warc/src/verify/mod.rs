@@ -135,8 +135,12 @@ impl<'r> Verifier<'r> {
         let Some(mut captures) = self.captures.take() else {
             return;
         };
-        let numbered = self.files.iter().zip(0..);
-        let numbers: HashMap<String, u32> = numbered.map(|(file, n)| (file.clone(), n)).collect();
+        let numbers: HashMap<String, u32> = self
+            .files
+            .iter()
+            .zip(0..)
+            .map(|(file, n)| (file.clone(), n))
+            .collect();
         let names = self.source.names().unwrap_or_default();
         captures.hide(self.source.hidden().unwrap_or_default());
         let faults = captures.compare_segments(
@@ -193,7 +197,7 @@ impl<'r> Verifier<'r> {
         self.reporter.summary.bytes += length;
         let before = self.reporter.summary;
         let mut has_shared_member = false;
-        let read = read_records(path, &check_record, &mut |event| {
+        read_records(path, &check_record, &mut |event| {
             match event {
                 ScanEvent::Item(event) => self.add_record_event(event),
                 ScanEvent::Deviation(deviation) => {
@@ -203,8 +207,8 @@ impl<'r> Verifier<'r> {
                 ScanEvent::Skipped(range) => self.add_skipped_range(range, length),
             }
             ControlFlow::Continue(())
-        });
-        read.map_err(io::Error::other)?;
+        })
+        .map_err(io::Error::other)?;
         if before.records == self.reporter.summary.records
             && before.errors == self.reporter.summary.errors
         {
@@ -334,8 +338,10 @@ impl MemorySize for RecordEvent {
             Self::Begin { id, .. } => id.as_ref().map_or(0, String::len),
             Self::Finding(_, message) => message.len(),
             Self::End(record) => {
-                let fields = record.header.iter();
-                let fields = fields.map(|(name, value)| name.len() + value.len());
+                let fields = record
+                    .header
+                    .iter()
+                    .map(|(name, value)| name.len() + value.len());
                 let request = record.request.as_ref().map_or(0, |it| it.body.len());
                 size_of::<VerifiedRecord>() + fields.sum::<usize>() + request
             }

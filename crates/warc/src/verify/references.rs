@@ -130,10 +130,14 @@ impl References {
                 FindingCode::RevisitEmptyDigest.meaning().to_owned(),
             );
         }
-        let content = reference.url.as_deref().zip(reference.digest.as_ref());
-        let same_content = content.map(|(url, digest)| {
-            self.hash(&KnownRecord::Capture(RecordName::Uri(url), Some(digest)))
-        });
+        let same_content =
+            reference
+                .url
+                .as_deref()
+                .zip(reference.digest.as_ref())
+                .map(|(url, digest)| {
+                    self.hash(&KnownRecord::Capture(RecordName::Uri(url), Some(digest)))
+                });
         let revisit = UnresolvedRevisit {
             at,
             targets: self.targets(&reference),

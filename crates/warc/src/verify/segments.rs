@@ -109,11 +109,14 @@ impl SegmentedRecord {
         files: &[String],
         findings: &mut RecordFindings<'_>,
     ) -> io::Result<()> {
-        let positions = self.segments.iter().map(|segment| {
-            let (file, offset) = segment.at;
-            Some((files.get(file as usize)?.clone(), offset))
-        });
-        let positions: Option<Vec<SegmentPosition>> = positions.collect();
+        let positions: Option<Vec<SegmentPosition>> = self
+            .segments
+            .iter()
+            .map(|segment| {
+                let (file, offset) = segment.at;
+                Some((files.get(file as usize)?.clone(), offset))
+            })
+            .collect();
         let mut blocks = SegmentBlocks::open(source, positions.unwrap_or_default())?;
         let header = whole_header(blocks.first_header(), self.is_truncated);
         block::check_joined(&header, &mut blocks, findings)

@@ -106,8 +106,9 @@ impl ArchiveFile {
         body: impl Read,
         body_length: u64,
     ) -> Result<Extent, ArchiveFileError> {
-        let written = self.writer.write_draft(draft, body, body_length);
-        written.map_err(|source| self.undo(source))
+        self.writer
+            .write_draft(draft, body, body_length)
+            .map_err(|source| self.undo(source))
     }
 
     /// Adds a record with this header and block, such as a segment. The bytes of a record that fails are cut
@@ -118,14 +119,16 @@ impl ArchiveFile {
         block: impl Read,
         block_length: u64,
     ) -> Result<Extent, ArchiveFileError> {
-        let written = self.writer.write_record(header, block, block_length);
-        written.map_err(|source| self.undo(source))
+        self.writer
+            .write_record(header, block, block_length)
+            .map_err(|source| self.undo(source))
     }
 
     /// Adds a packed record, which must have been packed with the options of this file.
     pub fn append_packed(&mut self, packed: &PackedRecord) -> Result<Extent, ArchiveFileError> {
-        let written = self.writer.write_packed(packed);
-        written.map_err(|source| self.undo(source))
+        self.writer
+            .write_packed(packed)
+            .map_err(|source| self.undo(source))
     }
 
     fn undo(&mut self, source: WriteError) -> ArchiveFileError {
@@ -184,13 +187,14 @@ pub(crate) fn remove(path: &Path) -> Result<(), ArchiveFileError> {
 }
 
 fn create_new(path: &Path) -> Result<File, ArchiveFileError> {
-    let created = fs::file(path).create_new();
-    created.map_err(|source| match source.kind() {
-        io::ErrorKind::AlreadyExists => ArchiveFileError::Exists {
-            path: path.to_owned(),
-        },
-        _ => at(path)(source).into(),
-    })
+    fs::file(path)
+        .create_new()
+        .map_err(|source| match source.kind() {
+            io::ErrorKind::AlreadyExists => ArchiveFileError::Exists {
+                path: path.to_owned(),
+            },
+            _ => at(path)(source).into(),
+        })
 }
 
 /// Syncs a file to disk, then gives it its final name.

@@ -264,6 +264,28 @@ fn a_program_that_cannot_start_is_a_failure() {
 }
 
 #[test]
+fn a_script_without_its_interpreter_is_told_why() {
+    let windows = "its first line ends with a carriage return (CRLF): save the file with the line ends of Unix (LF)";
+    let missing = "its first line names /no/such, which is not on this machine: install it, or correct the line";
+    for (first, why) in [
+        ("/no/such -u", missing),
+        ("/bin/sh\\r", windows),
+        ("/usr/bin/env sh\\r", windows),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        // A shell writes it, so that no other test's child holds it open while it is run.
+        let write = format!("printf '#!{first}\\n' >plugin && chmod +x plugin");
+        let mut shell = std::process::Command::new("/bin/sh");
+        let written = shell.args(["-c", &write]).current_dir(&folder).status();
+        assert!(written.unwrap().success());
+        let program = folder.path().join("plugin");
+        let delivery = Plugin::new(folder, program, &[]).deliver(&envelope());
+        let message = format!("cannot start plugin: {why}");
+        assert_eq!((delivery.outcome, &*delivery.message), (Failed, &*message));
+    }
+}
+
+#[test]
 fn a_report_is_one_delivery_with_the_same_id_each_time() {
     let notifier = urldb_command::CommandNotifier::new(Plugin::shell("").settings).unwrap();
     let planned = notifier.deliveries(&envelope());

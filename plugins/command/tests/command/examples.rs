@@ -143,7 +143,7 @@ fn the_plugin_for_apprise_sends_the_words() {
     assert_eq!(
         plugin.read("arguments"),
         "--input-format=text\n--notification-type=failure\n\
-         --title=docs.example.org/a answers 404 or 410 [sky-urls]\n"
+         --title=broken: docs.example.org/a answers 404 or 410 [sky-urls]\n"
     );
     let body = plugin.read("body");
     assert!(

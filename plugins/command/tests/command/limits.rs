@@ -80,7 +80,7 @@ fn a_plugin_that_dies_is_tried_again() {
             delivery.message.as_str(),
             delivery.aside.as_deref()
         ),
-        (Retry, "sh was killed by signal 9", Some("dying"))
+        (Retry, "sh was killed (signal: 9 (SIGKILL))", Some("dying"))
     );
     // What a plugin wrote before it died is no answer: it may not have finished.
     let delivery =

@@ -25,8 +25,8 @@ const FEWEST_BARRED: u64 = 4;
 /// Most pieces of evidence in a chapter.
 const MOST_BOXES: usize = 5;
 
-/// The note of a chapter from which on a URL comes and goes.
-const COMES_AND_GOES: &str = "From here on it stays in the incident, good or bad, and no message tells of each change, until all runs of a window agree: ten runs or seven days, whichever is longer.";
+/// The note of a chapter from which on a URL flaps.
+const FLAPPING: &str = "From here on it stays in the incident, good or bad, and no message tells of each change, until all runs of a window agree: ten runs or seven days, whichever is longer.";
 
 /// A chapter of an incident.
 #[derive(Debug, Serialize)]
@@ -88,11 +88,13 @@ impl Views<'_> {
         };
         let bars = growth(&known);
         let most = bars.iter().map(|bar| bar.urls).max().unwrap_or_default();
-        let rows = known.iter().filter_map(|details| {
-            let text = history_row(incident, &details.chapter)?;
-            Some((details, text.plain()))
-        });
-        let rows: Vec<_> = rows.collect();
+        let rows: Vec<_> = known
+            .iter()
+            .filter_map(|details| {
+                let text = history_row(incident, &details.chapter)?;
+                Some((details, text.plain()))
+            })
+            .collect();
         let left_out = rows.len().saturating_sub(FIRST_CHAPTERS + LAST_CHAPTERS);
         let first = if left_out > 0 {
             FIRST_CHAPTERS
@@ -169,7 +171,7 @@ impl Views<'_> {
 fn note(incident: &Incident, details: &ChapterDetails, shown: u64) -> String {
     let chapter = &details.chapter;
     match chapter.event {
-        EventKind::Intermittent => COMES_AND_GOES.to_owned(),
+        EventKind::Flapping => FLAPPING.to_owned(),
         EventKind::Opened | EventKind::Reopened | EventKind::Grown | EventKind::Became => {
             let state = chapter.state.unwrap_or(incident.state);
             other_urls(state, chapter.urls, shown, agreeing(details))
@@ -191,16 +193,14 @@ fn fact_row(fact: &Fact) -> FactRow {
 }
 
 fn class_of(chapter: &Chapter) -> &'static str {
-    use EventKind::{
-        Became, Closed, Grown, Intermittent, Opened, Renewed, Reopened, Shrunk, Steady,
-    };
+    use EventKind::{Became, Closed, Flapping, Grown, Opened, Renewed, Reopened, Shrunk, Steady};
     if chapter.notice.is_some() {
         return if chapter.event == Renewed { "k" } else { "w" };
     }
     match (chapter.event, chapter.because) {
         (Shrunk, Some(Because::Removed)) => "o",
         (Shrunk | Closed, _) | (Steady, Some(_)) => "k",
-        (Intermittent, _) => "w",
+        (Flapping, _) => "w",
         (Opened | Reopened | Grown | Became, _) | (Steady, None) => "b",
         _ => "o",
     }
@@ -225,8 +225,6 @@ fn of_incident(incident: &Incident) -> Vec<ChapterDetails> {
         because: None,
         ack: None,
         notice: incident.notice.clone(),
-        sure: false,
-        again: false,
         new: false,
         urls,
         affected: urls,
@@ -241,6 +239,9 @@ fn of_incident(incident: &Incident) -> Vec<ChapterDetails> {
         affected: 0,
         ..begin.clone()
     });
-    let chapters = [Some(begin), end].into_iter().flatten();
-    chapters.map(details).collect()
+    [Some(begin), end]
+        .into_iter()
+        .flatten()
+        .map(details)
+        .collect()
 }

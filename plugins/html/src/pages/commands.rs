@@ -29,8 +29,8 @@ pub(crate) fn archive_command(
 
 /// The line of a command for the captures of a URL.
 pub(crate) fn archive_line(name: &str, asked: AskedUrl<'_>, options: &[&str]) -> Option<String> {
-    let words = ["urldb", "archive", name].into_iter();
-    let words = words
+    let words = ["urldb", "archive", name]
+        .into_iter()
         .chain(asked.words(HEADER))
         .chain(options.iter().copied());
     command_line(&words.collect::<Vec<_>>())

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use urldb_protocol::{CommitInfo, IncidentOverview, LogEntry, LogEvent};
 use urldb_render::numbers::number;
-use urldb_render::{commit_counts, event_sentence, one_line, short_day};
+use urldb_render::{commit_counts, event_sentence, one_line, short_day, shown_host};
 
 use super::results::marks_of;
 use super::values::{Time, date, first_seen};
@@ -29,7 +29,7 @@ pub(super) struct EventRow {
     text: String,
     detail: String,
     commit: Option<CommitLink>,
-    /// The results of the last runs of a URL that comes and goes.
+    /// The results of the last runs of a flapping URL.
     marks: String,
 }
 
@@ -53,10 +53,13 @@ impl Views<'_> {
         for entry in news {
             let id = entry.incident.as_deref();
             let named = id.and_then(|id| self.incident(id));
-            // A URL that comes and goes changes without a change of its incident.
+            // A flapping URL changes without a change of its incident.
             let of_url = || {
-                let all = of_urls.get(entry.url.as_deref()?)?;
-                all.iter().copied().find(|it| was_open(it, entry.at))
+                of_urls
+                    .get(entry.url.as_deref()?)?
+                    .iter()
+                    .copied()
+                    .find(|it| was_open(it, entry.at))
             };
             if let Some(it) = named.or_else(of_url) {
                 if seen.insert(&it.incident.id) {
@@ -118,7 +121,7 @@ impl Views<'_> {
         EventRow {
             at: Time::day(first_seen(incident)),
             day,
-            class: match (is_open, incident.comes_and_goes()) {
+            class: match (is_open, incident.is_flapping()) {
                 (false, _) => "k",
                 (true, true) => "w",
                 (true, false) => "b",
@@ -146,7 +149,7 @@ impl Views<'_> {
                 _ => "b",
             },
             incident: None,
-            text: format!("{}: {sentence}", one_line(&entry.host)),
+            text: format!("{}: {sentence}", shown_host(&entry.host)),
             detail,
             commit: None,
             marks: String::new(),
@@ -173,30 +176,32 @@ impl Views<'_> {
                 *hosts += 1;
             }
         }
-        let rows = self.events.iter().filter_map(|entry| {
-            let id = &entry.commit.as_ref()?.id;
-            let (mut commit, hosts) = commits.remove(id.as_str())?;
-            if hosts > 1 {
-                (commit.moved_from, commit.moved_to) = (None, None);
-            }
-            let counts = commit_counts(&commit);
-            let place = match hosts {
-                1 => one_line(&entry.host),
-                hosts => format!("{} hosts", number(hosts)),
-            };
-            let row = || EventRow {
-                at: Time::day(entry.at),
-                day: self.day(entry.at),
-                class: "",
-                incident: None,
-                text: one_line(&commit.subject),
-                detail: format!("{counts}; {place}"),
-                commit: Some(self.commit_link(&commit.id)),
-                marks: String::new(),
-            };
-            (!counts.is_empty()).then(|| (entry.at, row()))
-        });
-        rows.collect()
+        self.events
+            .iter()
+            .filter_map(|entry| {
+                let id = &entry.commit.as_ref()?.id;
+                let (mut commit, hosts) = commits.remove(id.as_str())?;
+                if hosts > 1 {
+                    (commit.moved_from, commit.moved_to) = (None, None);
+                }
+                let counts = commit_counts(&commit);
+                let place = match hosts {
+                    1 => shown_host(&entry.host),
+                    hosts => format!("{} hosts", number(hosts)),
+                };
+                let row = || EventRow {
+                    at: Time::day(entry.at),
+                    day: self.day(entry.at),
+                    class: "",
+                    incident: None,
+                    text: one_line(&commit.subject),
+                    detail: format!("{counts}; {place}"),
+                    commit: Some(self.commit_link(&commit.id)),
+                    marks: String::new(),
+                };
+                (!counts.is_empty()).then(|| (entry.at, row()))
+            })
+            .collect()
     }
 }
 
@@ -212,10 +217,6 @@ fn was_open(it: &IncidentOverview, at: Timestamp) -> bool {
 fn is_news(event: LogEvent) -> bool {
     matches!(
         event,
-        LogEvent::Broken
-            | LogEvent::Grown
-            | LogEvent::Shrunk
-            | LogEvent::Recovered
-            | LogEvent::PromisesChanged
+        LogEvent::Broken | LogEvent::Recovered | LogEvent::PromisesChanged
     )
 }

@@ -5,7 +5,7 @@ use minijinja::HtmlEscape;
 use serde::Serialize;
 use urldb_protocol::{DayLevel, HostOverview, UrlOverview};
 use urldb_render::numbers::{headline, number};
-use urldb_render::{Mark, one_line};
+use urldb_render::{Mark, one_line, shown_host};
 
 use super::incidents::{IncidentRow, latest_first};
 use super::url_words::{path_parts, state_of};
@@ -68,19 +68,22 @@ impl Views<'_> {
         let good = days.iter().filter(|day| is_good(day.level)).count();
         let known = days.iter().filter(|day| day.level != DayLevel::Blank);
         let verified = last_verified(std::iter::once(host), self.overview.now);
-        let open = self.overview.open.iter();
-        let open = open.filter(|it| host.incidents.contains(&it.incident.id));
         let notices = self.overview.notices.iter();
-        let open = open.chain(notices.filter(|it| it.domain == host.host));
+        let open = self
+            .overview
+            .open
+            .iter()
+            .filter(|it| host.incidents.contains(&it.incident.id))
+            .chain(notices.filter(|it| it.domain == host.host));
         let closed = self.overview.closed.iter();
         let closed = latest_first(closed.filter(|it| it.domain == host.host));
-        let title = format!("{}: {}", host.host, headline);
+        let title = format!("{}: {headline}", shown_host(&host.host));
         let mut frame = self.frame(&title, Mark::of(&host.counts), "../", "overview");
         // A run that does not check the host leaves its page as it is.
         frame.run = host.checked.map(|checked| Time::moment(checked).iso);
         HostPage {
             frame,
-            host: one_line(&host.host),
+            host: shown_host(&host.host),
             headline,
             checked: host.checked.map(Time::moment),
             all_checked: host

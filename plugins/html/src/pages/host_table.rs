@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use urldb_protocol::{Counts, Day, HostOverview};
 use urldb_render::numbers::{counted, number};
-use urldb_render::{one_line, short_day};
+use urldb_render::{one_line, short_day, shown_host};
 
 use super::values::{date, last_verified};
 use super::{Views, last_days};
@@ -61,11 +61,14 @@ struct HostSums {
 impl Views<'_> {
     /// Class and words of the state of a host.
     pub(super) fn host_state(&self, host: &HostOverview) -> (&'static str, &'static str) {
-        let mut warnings = self.overview.warnings.iter();
-        let has_warning = warnings.any(|finding| finding.file == host.file);
+        let has_warning = self
+            .overview
+            .warnings
+            .iter()
+            .any(|finding| finding.file == host.file);
         let counts = &host.counts;
         match (counts.broken + counts.muted, counts.flapping, has_warning) {
-            _ if self.is_blind(host) => ("o", "not known"),
+            _ if self.is_impaired(host) => ("o", "not known"),
             (1.., ..) => ("b", "broken"),
             (0, 1.., _) => ("w", "flapping"),
             (0, 0, true) => ("w", "kept, with a warning"),
@@ -96,7 +99,7 @@ impl Views<'_> {
                 broken: number(counts.broken + counts.muted),
                 others: others(counts),
                 verified: verified.unwrap_or_else(|| "no files".to_owned()),
-                is_known: overview.blind.is_none(),
+                is_known: overview.impaired.is_none(),
             },
             first_day,
             last_day,
@@ -118,9 +121,10 @@ impl Views<'_> {
             .warnings
             .iter()
             .find(|finding| finding.file == host.file);
-        let open = self.overview.open.iter();
-        let incident = open
-            .clone()
+        let incident = self
+            .overview
+            .open
+            .iter()
             .find(|it| host.incidents.contains(&it.incident.id));
         let (class, state) = self.host_state(host);
         let note = match (incident, warning) {
@@ -140,13 +144,11 @@ impl Views<'_> {
         let counts = &host.counts;
         let broken = counts.broken + counts.muted;
         let verified = last_verified(std::iter::once(host), self.overview.now);
-        let newest = host.verified.map(day).filter(|newest| {
-            let oldest = verified.as_ref();
-            oldest.is_some_and(|oldest| oldest != newest)
-        });
+        let is_oldest = |day: &String| verified.as_ref().is_none_or(|oldest| oldest == day);
+        let newest = host.verified.map(day).filter(|newest| !is_oldest(newest));
         HostRow {
             class,
-            name: one_line(&host.host),
+            name: shown_host(&host.host),
             page: host_page(&host.host, 1),
             state,
             note,
@@ -158,21 +160,21 @@ impl Views<'_> {
             verified: verified.unwrap_or_else(|| "no files".to_owned()),
             newest: newest.unwrap_or_default(),
             strip: strip(last_days(&host.days)),
-            is_known: !self.is_blind(host),
+            is_known: !self.is_impaired(host),
         }
     }
 }
 
 /// `1 flapping, 2 not checked`: the terms that are not zero.
 fn others(counts: &Counts) -> String {
-    let terms = [
+    [
         (counts.flapping, "flapping"),
         (counts.unconfirmed, "unconfirmed"),
         (counts.unknown, "not checked"),
-    ];
-    let terms = terms.iter().filter(|(urls, _)| *urls > 0);
-    let terms: Vec<String> = terms
-        .map(|(urls, words)| format!("{} {words}", number(*urls)))
-        .collect();
-    terms.join(", ")
+    ]
+    .iter()
+    .filter(|(urls, _)| *urls > 0)
+    .map(|(urls, words)| format!("{} {words}", number(*urls)))
+    .collect::<Vec<_>>()
+    .join(", ")
 }

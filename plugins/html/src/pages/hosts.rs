@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use urldb_protocol::HostOverview;
 use urldb_render::numbers::{counted, number, shares};
-use urldb_render::{one_line, site_headline};
+use urldb_render::{shown_host, site_headline};
 
 use super::values::Time;
 use super::{Frame, Views};
@@ -105,8 +105,9 @@ impl Views<'_> {
             return vec![(first, page)];
         }
         if parts(&all, most).len() == 1 {
-            let links = letters.iter();
-            let links = links.map(|it| self.letter_link(it, format!("#{}", it.id)));
+            let links = letters
+                .iter()
+                .map(|it| self.letter_link(it, format!("#{}", it.id)));
             let page = HostsPage {
                 letters: links.collect(),
                 groups: letters.iter().map(|it| self.group(it, &it.hosts)).collect(),
@@ -115,9 +116,10 @@ impl Views<'_> {
             return vec![(first, page)];
         }
         let name = |letter: &HostsOfLetter<'_>| format!("{HOST_LIST}~{}", letter.id);
-        let links = letters.iter();
-        let links = links.map(|it| self.letter_link(it, numbered(&name(it), 1)));
-        let links: Vec<LetterLink> = links.collect();
+        let links: Vec<LetterLink> = letters
+            .iter()
+            .map(|it| self.letter_link(it, numbered(&name(it), 1)))
+            .collect();
         let index = HostsPage {
             letters: links.clone(),
             ..self.list_page(true)
@@ -150,16 +152,16 @@ impl Views<'_> {
     /// The script with the name of each host, for the search: a page that is opened as a file can load a script, and
     /// no other text. A host whose page is named otherwise comes with the page.
     pub(crate) fn host_names_script(&self) -> String {
-        let names = self.overview.hosts.iter().map(|host| {
-            let (name, page) = (one_line(&host.host), host_page(&host.host, 1));
+        let text = |host: &HostOverview| {
+            let (name, page) = (shown_host(&host.host), host_page(&host.host, 1));
             let text = if page == format!("{name}.html") {
                 serde_json::to_string(&name)
             } else {
                 serde_json::to_string(&(name, page))
             };
             text.unwrap_or_default()
-        });
-        let names: Vec<String> = names.collect();
+        };
+        let names: Vec<String> = self.overview.hosts.iter().map(text).collect();
         format!(
             "\"use strict\";\nself.urldbHosts = [\n{}\n];\n",
             names.join(",\n")
@@ -184,8 +186,12 @@ impl Views<'_> {
 
     fn letter_link(&self, letter: &HostsOfLetter<'_>, link: String) -> LetterLink {
         let hosts = counted(letter.hosts.len() as u64, "host");
-        let is_broken = |host: &&&HostOverview| self.host_state(host).0 == "b";
-        let broken = letter.hosts.iter().filter(is_broken).count() as u64;
+        let broken = letter
+            .hosts
+            .iter()
+            .map(|host| self.host_state(host))
+            .filter(|(class, _)| *class == "b")
+            .count() as u64;
         LetterLink {
             letter: letter.letter,
             link,
@@ -207,14 +213,14 @@ impl Views<'_> {
 
     fn host_card(&self, host: &HostOverview) -> HostCard {
         let (class, _) = self.host_state(host);
-        let note = if self.is_blind(host) {
+        let note = if self.is_impaired(host) {
             "not known".to_owned()
         } else {
             shares(&host.counts)
         };
         HostCard {
             class,
-            name: one_line(&host.host),
+            name: shown_host(&host.host),
             page: host_page(&host.host, 1),
             note,
         }
@@ -233,14 +239,15 @@ fn letters(hosts: &[HostOverview]) -> Vec<HostsOfLetter<'_>> {
             (None, Some('0'..='9')) => (1, "0–9", "digits"),
             (None, _) => (2, "others", "others"),
         };
-        let group = letters
+        letters
             .entry((rank, letter))
             .or_insert_with(|| HostsOfLetter {
                 letter,
                 id,
                 hosts: vec![],
-            });
-        group.hosts.push(host);
+            })
+            .hosts
+            .push(host);
     }
     letters.into_values().collect()
 }
@@ -266,7 +273,7 @@ fn part_links(parts: &[&[&HostOverview]], name: &str) -> Vec<PartLink> {
     let link = |(hosts, number): (&&[&HostOverview], usize)| PartLink {
         first: hosts
             .first()
-            .map_or_else(String::new, |host| one_line(&host.host)),
+            .map_or_else(String::new, |host| shown_host(&host.host)),
         page: numbered(name, number),
         is_current: false,
     };

@@ -8,9 +8,11 @@ use urldb_protocol::{
     Ack, AffectedUrl, Because, Incident, IncidentEvents, IncidentOverview, Notice, NoticeKind,
 };
 use urldb_render::numbers::{age_in_words, counted, number};
-use urldb_render::{Command, Mark, Titles, capitalized, copies_in_words, day_in_words, one_line};
+use urldb_render::{
+    Command, Mark, Titles, capitalized, copies_in_words, day_in_words, one_line, shown_host,
+};
 
-use super::chapters::{ChapterRow, Chapters};
+use super::chapters::ChapterRow;
 use super::commands::capitalized_purpose;
 use super::results::{last_results, marks_of};
 use super::url_words::state_in_words;
@@ -37,7 +39,7 @@ pub(crate) struct IncidentPage {
     ack: Option<String>,
     /// When reminders begin again.
     reminders: String,
-    /// The results of the last runs of a URL that comes and goes, in words and as marks.
+    /// The results of the last runs of a flapping URL, in words and as marks.
     results: String,
     marks: String,
     figures: Vec<Figure>,
@@ -87,25 +89,25 @@ impl Views<'_> {
             (true, true) => Mark::Unsteady,
             (false, _) => Mark::Kept,
         };
-        let mut hosts = self.overview.hosts.iter();
-        let host = hosts.find(|host| host.host == it.domain && is_open);
+        let host = self
+            .overview
+            .hosts
+            .iter()
+            .find(|host| host.host == it.domain && is_open);
         let asked = host.and_then(|host| host.checked);
         let checked = asked.map(Time::moment);
         let mut frame = self.frame(&title, mark, "../", "incidents");
         // A run that does not check the host leaves the page as it is, and any run that of a closed incident.
         frame.run = checked.as_ref().map(|checked| checked.iso.clone());
-        if is_open && incident.comes_and_goes() {
+        if is_open && incident.is_flapping() {
             frame.mark = "w";
         }
-        let Chapters {
-            first,
-            last,
-            left_out,
-            growth,
-        } = self.chapters(incident, events, url_pages);
+        let chapters = self.chapters(incident, events, url_pages);
+        let now = asked.unwrap_or(incident.since);
+        let commands = is_open.then(|| Titles::commands(self.overview, it, now));
         IncidentPage {
             frame,
-            host: one_line(&it.domain),
+            host: shown_host(&it.domain),
             host_page: self.page_of_host(&it.domain),
             title,
             is_open,
@@ -125,17 +127,15 @@ impl Views<'_> {
             results: last_results(it),
             marks: marks_of(it),
             figures: figures(incident, events),
-            commands: if is_open {
-                let now = asked.unwrap_or(incident.since);
-                let commands = Titles::commands(self.overview, it, now).into_iter();
-                commands.map(capitalized_purpose).collect()
-            } else {
-                vec![]
-            },
-            first_chapters: first,
-            last_chapters: last,
-            chapters_left_out: left_out,
-            growth,
+            commands: commands
+                .into_iter()
+                .flatten()
+                .map(capitalized_purpose)
+                .collect(),
+            first_chapters: chapters.first,
+            last_chapters: chapters.last,
+            chapters_left_out: chapters.left_out,
+            growth: chapters.growth,
             is_notice: incident.is_notice(),
             urls: self.affected(incident, url_pages),
             more_urls: incident.urls.len().saturating_sub(MOST_URLS) as u64,
@@ -202,8 +202,8 @@ fn state_of(incident: &Incident, url: &AffectedUrl) -> String {
     };
     let ended = match url.left {
         None => {
-            let state = match (url.intermittent, url.not_tried) {
-                (true, _) => "comes and goes".to_owned(),
+            let state = match (url.flapping, url.not_tried) {
+                (true, _) => "flapping".to_owned(),
                 (false, true) => "not tried".to_owned(),
                 (false, false) => state_in_words(url.state.unwrap_or(incident.state)),
             };
@@ -243,7 +243,7 @@ fn figures(incident: &Incident, events: &IncidentEvents) -> Vec<Figure> {
             0 => String::new(),
             muted => format!(", {} of them muted", number(muted)),
         };
-        let (name, urls) = match (parts.broken, parts.intermittent) {
+        let (name, urls) = match (parts.broken, parts.flapping) {
             (0, some) if some > 0 => ("Flapping", some),
             (broken, _) => ("Broken", broken),
         };
@@ -277,7 +277,6 @@ fn notice_figures(incident: &Incident, notice: &Notice) -> Vec<Figure> {
     if let Some(urls) = notice.endangered {
         let all = of(incident.host_urls.max(urls), "URL", "");
         let name = match notice.kind {
-            NoticeKind::Blind => "Without result",
             NoticeKind::EvidenceLost => "Without copy",
             NoticeKind::CertificateEnds | NoticeKind::Mistake => "In danger",
             _ => "Not checked",
@@ -306,13 +305,13 @@ fn reopened(it: &IncidentOverview) -> Option<Timestamp> {
 /// The URLs that were ever affected, by their end.
 struct Parts {
     broken: u64,
-    intermittent: u64,
+    flapping: u64,
     left: Vec<(Because, u64)>,
 }
 
 impl Parts {
     fn of(incident: &Incident, events: &IncidentEvents) -> Self {
-        let intermittent = incident.affected().filter(|url| url.intermittent).count() as u64;
+        let flapping = incident.affected().filter(|url| url.flapping).count() as u64;
         let all = [
             Because::Recovered,
             Because::Steady,
@@ -321,8 +320,8 @@ impl Parts {
         ];
         let of_urls = || all.map(|because| (because, incident.left_because(because)));
         Self {
-            broken: incident.affected().count() as u64 - intermittent,
-            intermittent,
+            broken: incident.affected().count() as u64 - flapping,
+            flapping,
             left: if events.left.is_empty() {
                 of_urls().to_vec()
             } else {
@@ -332,14 +331,16 @@ impl Parts {
     }
 
     fn left(&self, wanted: &[Because]) -> u64 {
-        let left = self.left.iter();
-        let left = left.filter(|(because, _)| wanted.contains(because));
-        left.map(|(_, urls)| urls).sum()
+        self.left
+            .iter()
+            .filter(|(because, _)| wanted.contains(because))
+            .map(|(_, urls)| urls)
+            .sum()
     }
 
     fn all(&self) -> u64 {
         let left: u64 = self.left.iter().map(|(_, urls)| urls).sum();
-        self.broken + self.intermittent + left
+        self.broken + self.flapping + left
     }
 
     /// `= 0 recovered + 1 accepted + 2 broken`: the terms that are not zero, and those that recovered.
@@ -349,9 +350,10 @@ impl Parts {
             (self.left(&[Because::Accepted]), "accepted"),
             (self.left(&[Because::Removed]), "removed"),
             (self.broken, "broken"),
-            (self.intermittent, "coming and going"),
-        ];
-        let terms = terms.into_iter().filter(|(urls, _)| *urls > 0);
+            (self.flapping, "flapping"),
+        ]
+        .into_iter()
+        .filter(|(urls, _)| *urls > 0);
         let terms = terms.map(|(urls, word)| format!(" + {} {word}", number(urls)));
         let terms: String = terms.collect();
         format!("= {} recovered{terms}", number(recovered))
@@ -374,7 +376,7 @@ pub(super) fn acknowledgement(ack: &Ack) -> String {
 
 /// When reminders begin again; empty if nobody is reminded of the incident anyway.
 fn reminders(incident: &Incident, ack: &Ack) -> String {
-    let is_repeated = |url: &&AffectedUrl| !url.muted && !url.intermittent;
+    let is_repeated = |url: &&AffectedUrl| !url.muted && !url.flapping;
     let repeated = incident.affected().filter(is_repeated);
     let (acked, others): (Vec<_>, Vec<_>) = repeated.partition(|url| url.acked);
     let until = day_in_words(ack.until);
@@ -393,7 +395,7 @@ fn reminders(incident: &Incident, ack: &Ack) -> String {
 
 #[cfg(test)]
 mod tests {
-    use urldb_protocol::{IncidentStep, Phase, State, ToldIncident};
+    use urldb_protocol::{DeliveredIncident, IncidentStep, Phase, State};
 
     use super::*;
 
@@ -414,7 +416,7 @@ mod tests {
                 phase: Phase::Opened,
                 urls: 1,
             }],
-            told: ToldIncident::Whole,
+            delivered: DeliveredIncident::Whole,
             results: None,
             copies: None,
         };

@@ -37,7 +37,7 @@ pub(crate) struct IncidentRow {
     class: &'static str,
     /// The length of a closed incident.
     lasted: Option<String>,
-    /// The results of the last runs of a URL that comes and goes.
+    /// The results of the last runs of a flapping URL.
     marks: String,
 }
 
@@ -71,12 +71,12 @@ impl Views<'_> {
     pub(super) fn incident_row(&self, it: &IncidentOverview) -> IncidentRow {
         let incident = &it.incident;
         let is_open = incident.closed.is_none();
-        let endangered = incident
+        let urls = incident
             .notice
             .as_ref()
-            .and_then(|notice| notice.endangered);
-        let endangered = endangered.filter(|_| incident.is_notice());
-        let urls = endangered.unwrap_or(incident.urls.len() as u64);
+            .and_then(|notice| notice.endangered)
+            .filter(|_| incident.is_notice())
+            .unwrap_or(incident.urls.len() as u64);
         let mistakes = incident.notice_of(NoticeKind::Mistake);
         let (urls, noun) = match mistakes.map(|notice| notice.count.unwrap_or_default()) {
             Some(1) => (1, "mistake"),
@@ -94,7 +94,7 @@ impl Views<'_> {
             noun,
             since: Time::day(first_seen(incident)),
             closed: incident.closed.map(Time::day),
-            class: match (is_open, incident.comes_and_goes() || incident.is_notice()) {
+            class: match (is_open, incident.is_flapping() || incident.is_notice()) {
                 (false, _) => "k",
                 (true, true) => "w",
                 (true, false) => "b",
@@ -122,18 +122,19 @@ fn joined<'t>(sentences: impl Iterator<Item = &'t str>) -> String {
     let sentences: Vec<&str> = sentences.filter(|text| !text.is_empty()).collect();
     match sentences.as_slice() {
         [only] => (*only).to_owned(),
-        all => {
-            let ended = all
-                .iter()
-                .map(|text| format!("{}.", text.trim_end_matches('.')));
-            ended.collect::<Vec<_>>().join(" ")
-        }
+        all => all
+            .iter()
+            .map(|text| format!("{}.", text.trim_end_matches('.')))
+            .collect::<Vec<_>>()
+            .join(" "),
     }
 }
 
 /// The acknowledgement of an open incident; empty without one.
 fn acknowledged(it: &IncidentOverview) -> String {
-    let ack = it.incident.ack.as_ref();
-    let ack = ack.filter(|_| it.incident.closed.is_none());
-    ack.map_or_else(String::new, acknowledgement)
+    it.incident
+        .ack
+        .as_ref()
+        .filter(|_| it.incident.closed.is_none())
+        .map_or_else(String::new, acknowledgement)
 }

@@ -1,7 +1,6 @@
 //! Data of the templates of the site: texts, numbers and links. No date is relative to the clock, so
 //! that a page changes only when its content does.
 
-mod blind;
 mod chapters;
 mod commands;
 mod events;
@@ -9,6 +8,7 @@ mod feed_entries;
 mod host;
 mod host_table;
 mod hosts;
+mod impaired;
 mod incident;
 mod incidents;
 mod overview;
@@ -129,9 +129,9 @@ impl<'a> Views<'a> {
     /// The start of the last run, with results or without.
     pub(crate) fn as_of(&self) -> Option<Timestamp> {
         let run = self.overview.last_run.as_ref().map(|run| run.at);
-        let blind = self.overview.blind.as_ref().map(|blind| blind.at);
+        let impaired = self.overview.impaired.as_ref().map(|impaired| impaired.at);
         // A clock that stepped back does not decide which run was the last one.
-        blind.max(run)
+        impaired.max(run)
     }
 
     /// The page of a line of a domain file: at the commit that last changed the file, so that the link stays

@@ -5,12 +5,12 @@ use urldb_protocol::{Finding, IncidentOverview, NoticeKind, RunSummary};
 use urldb_render::numbers::{counted, number, with_spaces};
 use urldb_render::{
     day_in_words, held_uris, moment_in_words, one_line, open_incidents, remarks, short_day,
-    site_headline,
+    shown_host, site_headline,
 };
 
-use super::blind::BlindFacts;
 use super::events::EventRow;
 use super::host_table::{HostTable, MOST_HOSTS};
+use super::impaired::ImpairedFacts;
 use super::incidents::{IncidentRow, latest_first};
 use super::values::{Figure, Time, first_seen, last_verified, promise_figures};
 use super::{Frame, Views};
@@ -29,7 +29,7 @@ pub(crate) struct OverviewPage {
     headline: String,
     as_of: Option<Time>,
     /// The last run had a result for fewer than half of its URLs.
-    blind: Option<BlindFacts>,
+    impaired: Option<ImpairedFacts>,
     /// Sentences about urldb itself: a wrong clock, and messages that wait.
     remarks: Vec<String>,
     is_empty: bool,
@@ -83,7 +83,7 @@ impl Views<'_> {
         let (mark, headline) = site_headline(overview);
         let files = &overview.files;
         let verified = last_verified(overview.hosts.iter(), overview.now);
-        let blind = overview.blind.as_ref();
+        let impaired = overview.impaired.as_ref();
         let (good, without_run) = good_days(&overview.days);
         let known = overview.days.iter().filter(|day| day.promised > 0).count();
         let (events, more_events) = self.events();
@@ -93,13 +93,14 @@ impl Views<'_> {
             .filter(|host| host.counts.affected() > 0);
         let rows = (affected.count() + MOST_OTHER_HOSTS).min(MOST_HOSTS);
         let more_hosts = overview.hosts.len().saturating_sub(rows) as u64;
-        let incidents = latest_first(overview.open.iter()).into_iter();
-        let incidents = incidents.take(MOST_INCIDENTS);
+        let incidents = latest_first(overview.open.iter())
+            .into_iter()
+            .take(MOST_INCIDENTS);
         OverviewPage {
             frame: self.frame(headline.trim_end_matches('.'), mark, "", "overview"),
             headline,
             as_of: self.as_of().map(Time::moment),
-            blind: blind.map(|blind| self.blind_facts(blind)),
+            impaired: impaired.map(|impaired| self.impaired_facts(impaired)),
             remarks: remarks(overview)
                 .map(|text| one_line(&with_spaces(&text)))
                 .collect(),
@@ -109,7 +110,7 @@ impl Views<'_> {
                 &overview.counts,
                 (files, verified),
                 (good, known),
-                blind.is_some(),
+                impaired.is_some(),
             ),
             incidents: incidents.map(|it| self.incident_row(it)).collect(),
             more_incidents: overview.open.len().saturating_sub(MOST_INCIDENTS) as u64,
@@ -134,13 +135,16 @@ impl Views<'_> {
         // The list of mistakes has those of notices.
         let is_mistake =
             |it: &&IncidentOverview| it.incident.notice_of(NoticeKind::Mistake).is_some();
-        let notices = overview.notices.iter().filter(|it| !is_mistake(it));
-        let notices = notices.map(|it| WarningRow {
-            folder: "incidents",
-            page: format!("{}.html", it.incident.id),
-            title: self.title(it),
-            detail: format!("Told since {}.", day_in_words(first_seen(&it.incident))),
-        });
+        let notices = overview
+            .notices
+            .iter()
+            .filter(|it| !is_mistake(it))
+            .map(|it| WarningRow {
+                folder: "incidents",
+                page: format!("{}.html", it.incident.id),
+                title: self.title(it),
+                detail: format!("Open since {}.", day_in_words(first_seen(&it.incident))),
+            });
         let is_notice = |finding: &&Finding| finding.code == NoticeKind::CertificateEnds.as_str();
         let others = overview
             .warnings
@@ -150,13 +154,15 @@ impl Views<'_> {
     }
 
     fn mistakes(&self) -> Vec<MistakeRow> {
-        let mistakes = self.overview.mistakes.iter();
-        let row = mistakes.map(|mistake| MistakeRow {
-            place: one_line(&format!("{}, line {}", mistake.file, mistake.line)),
-            link: self.file_link(&mistake.file, Some(mistake.line)),
-            message: one_line(&mistake.message),
-        });
-        row.collect()
+        self.overview
+            .mistakes
+            .iter()
+            .map(|mistake| MistakeRow {
+                place: one_line(&format!("{}, line {}", mistake.file, mistake.line)),
+                link: self.file_link(&mistake.file, Some(mistake.line)),
+                message: one_line(&mistake.message),
+            })
+            .collect()
     }
 
     fn coverage(&self) -> Vec<Fact> {
@@ -199,23 +205,21 @@ fn due(run: &RunSummary) -> String {
 }
 
 fn warning(finding: &Finding) -> WarningRow {
-    let host = std::path::Path::new(&finding.file);
-    let host = host
+    let file = std::path::Path::new(&finding.file)
         .file_stem()
         .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    let title = match finding.code.as_str() {
-        "intermittent" => format!("{host}: one URL breaks often"),
-        code => format!("{host}: {code}"),
-    };
-    let detail = match finding.code.as_str() {
-        "intermittent" => one_line(&format!("{} {}", finding.url, finding.message)),
-        _ => one_line(&finding.message),
+        .to_string_lossy();
+    let (host, message) = (shown_host(&file), &finding.message);
+    let (title, detail) = match finding.code.as_str() {
+        "flapping" => (
+            format!("{host}: one URL breaks often"),
+            one_line(&format!("{} {message}", finding.url)),
+        ),
+        code => (format!("{host}: {code}"), one_line(message)),
     };
     WarningRow {
         folder: "hosts",
-        page: host_page(&host, 1),
+        page: host_page(&file, 1),
         title: one_line(&title),
         detail,
     }

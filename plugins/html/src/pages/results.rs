@@ -1,14 +1,13 @@
-//! The results of the last runs of a URL that comes and goes.
+//! The results of the last runs of a flapping URL.
 
 use urldb_protocol::IncidentOverview;
 use urldb_render::broken_runs;
 
 use crate::marks::marks;
 
-/// The results of the last runs of an incident of one URL that comes and goes; empty for others.
+/// The results of the last runs of an incident of one flapping URL; empty for others.
 pub(super) fn marks_of(it: &IncidentOverview) -> String {
-    let last = it.results.as_ref();
-    last.map_or_else(String::new, marks)
+    it.results.as_ref().map_or_else(String::new, marks)
 }
 
 /// `It was broken in 6 of the last 15 runs. In the last run it was as promised.`

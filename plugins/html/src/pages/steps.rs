@@ -13,8 +13,11 @@ pub(super) fn agreeing(details: &ChapterDetails) -> Option<u32> {
         return details.agreeing;
     }
     let is_one = |evidence: &Evidence| evidence.agreeing == evidence.requests;
-    let requests = evidence.iter().map(|evidence| evidence.requests).min();
-    requests.filter(|_| evidence.iter().all(is_one))
+    evidence
+        .iter()
+        .map(|evidence| evidence.requests)
+        .min()
+        .filter(|_| evidence.iter().all(is_one))
 }
 
 /// The affected URLs after each run in which URLs joined or left.

@@ -8,12 +8,12 @@ use jiff::civil::Date;
 
 use serde::Serialize;
 use urldb_protocol::{
-    CaptureInfo, LogEntry, LogEvent, OriginInfo, State, UrlBelief, UrlDetails, UrlOverview,
+    CaptureInfo, LogEntry, LogEvent, OriginInfo, State, UrlCondition, UrlDetails, UrlOverview,
 };
 use urldb_render::numbers::number;
 use urldb_render::{
-    AskedUrl, Command, Mark, day_in_words, not_archived, one_line, status_text, stored_words,
-    uses_text,
+    AskedUrl, Command, Mark, day_in_words, not_archived, one_line, shown_host, status_text,
+    stored_words, uses_text,
 };
 
 use super::chapters::BoxRow;
@@ -50,7 +50,7 @@ pub(crate) struct UrlPage {
     checked_week: Option<Time>,
     /// The result of the last check in one sentence; empty if the headline has it.
     result: String,
-    /// The results of the last runs of a URL that comes and goes.
+    /// The results of the last runs of a flapping URL.
     marks: String,
     verified_since: Option<Time>,
     verified: Option<Time>,
@@ -118,7 +118,7 @@ impl Views<'_> {
         let (_, name) = path_parts(url);
         let title = format!("{name}: {}", headline.trim_end_matches('.'));
         // Above many pages, that of a kept URL is renewed once a week.
-        let is_weekly = dates == CheckDates::Weekly && url.standing == UrlBelief::Kept;
+        let is_weekly = dates == CheckDates::Weekly && url.condition == UrlCondition::Kept;
         let checked = url.checked.filter(|_| !is_weekly).map(Time::moment);
         let mut frame = self.frame(&title, mark, "../../", "overview");
         frame.mark = class;
@@ -127,10 +127,10 @@ impl Views<'_> {
         let plain = url.request.is_none().then(|| AskedUrl::from(url));
         let verified_since = url
             .verified_since
-            .filter(|_| url.standing == UrlBelief::Kept);
+            .filter(|_| url.condition == UrlCondition::Kept);
         UrlPage {
             frame,
-            host: one_line(&url.host),
+            host: shown_host(&url.host),
             host_page: host_page(&url.host, 1),
             name,
             url: one_line(&url.url),
@@ -138,7 +138,7 @@ impl Views<'_> {
             checked,
             checked_week: url.checked.filter(|_| is_weekly).map(week),
             result: result(url),
-            marks: url.comes_and_goes.as_ref().map_or_else(String::new, marks),
+            marks: url.flapping.as_ref().map_or_else(String::new, marks),
             verified_since: verified_since.map(Time::day),
             verified: url.verified.map(Time::day),
             is_static: url.is_static(),
@@ -148,7 +148,7 @@ impl Views<'_> {
                 .evidence
                 .as_ref()
                 .map(|it| Time::moment(it.chapter.at)),
-            lacks_evidence: url.standing == UrlBelief::Affected && details.evidence.is_none(),
+            lacks_evidence: url.condition == UrlCondition::Affected && details.evidence.is_none(),
             incidents,
             promise: promise(url, &details.origins),
             place: one_line(&format!("{}, line {}", url.file, url.line)),
@@ -172,8 +172,11 @@ impl Views<'_> {
 
     /// The incidents of a URL, the latest first.
     fn incidents_of(&self, details: &UrlDetails) -> Vec<IncidentRow> {
-        let known = details.incidents.iter();
-        let mut known: Vec<_> = known.filter_map(|id| self.incident(id)).collect();
+        let mut known: Vec<_> = details
+            .incidents
+            .iter()
+            .filter_map(|id| self.incident(id))
+            .collect();
         known.sort_by_key(|it| it.incident.order());
         known.sort_by_key(|it| Reverse((it.incident.closed.is_none(), it.incident.since)));
         known.into_iter().map(|it| self.incident_row(it)).collect()
@@ -207,8 +210,11 @@ fn figures(url: &UrlOverview, details: &UrlDetails, is_weekly: bool) -> Vec<Figu
     });
     let incidents = details.incidents.len() as u64;
     figures.push(Figure::new("Incidents", number(incidents), rest));
-    let digests = details.captures.iter().map(|capture| &capture.digest);
-    let contents: HashSet<&String> = digests.collect();
+    let contents: HashSet<&String> = details
+        .captures
+        .iter()
+        .map(|capture| &capture.digest)
+        .collect();
     let rest = match contents.len() {
         0 => "in the archive".to_owned(),
         1 => "in full, of one content".to_owned(),
@@ -242,9 +248,11 @@ fn promise(url: &UrlOverview, origins: &[OriginInfo]) -> Vec<FactRow> {
         (true, false) => Some("no".to_owned()),
     };
     let digest = |name| {
-        let digests = promised.all_digests();
-        let found = digests.into_iter().find(|(known, _)| *known == name);
-        found.map(|(_, hex)| one_line(hex))
+        promised
+            .all_digests()
+            .into_iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, hex)| one_line(hex))
     };
     let facts = [
         fact("SHA-256", text(&promised.sha256), true),
@@ -281,8 +289,11 @@ fn commands(url: &UrlOverview, plain: AskedUrl<'_>, details: &UrlDetails) -> Vec
     } else {
         rows.extend(headers_command("See the answer yourself", plain));
     }
-    let promised = url.promised.sha256.as_ref();
-    let promised = promised.map(|hex| format!("sha256:{hex}"));
+    let promised = url
+        .promised
+        .sha256
+        .as_ref()
+        .map(|hex| format!("sha256:{hex}"));
     let mut digests = details.captures.iter().map(|capture| &capture.digest);
     if digests.any(|digest| Some(digest) == promised.as_ref()) {
         rows.extend(promised_bytes(
@@ -329,12 +340,12 @@ fn stretches(url: &UrlOverview, transitions: &[LogEntry]) -> Vec<Stretch> {
             state,
         });
     }
-    let now = match (url.standing, url.state) {
-        (UrlBelief::Unconfirmed, _) => url
+    let now = match (url.condition, url.state) {
+        (UrlCondition::Unconfirmed, _) => url
             .pending_since
             .zip(url.pending)
             .map(|(from, state)| (from, "w", format!("in doubt ({})", state_in_words(state)))),
-        (UrlBelief::Affected, Some(State::Ok)) => {
+        (UrlCondition::Affected, Some(State::Ok)) => {
             url.since.map(|from| (from, "b", "not tried".to_owned()))
         }
         _ => None,
@@ -364,16 +375,23 @@ fn class_of(state: State) -> &'static str {
 /// The latest first.
 fn rows(stretches: &[Stretch]) -> Vec<StretchRow> {
     let day = |stretch: &Stretch| stretch.from.strftime("%Y-%m-%d").to_string();
-    let ends = stretches.iter().skip(1).map(day);
-    let ends: Vec<String> = ends.chain([String::new()]).collect();
-    let rows = stretches.iter().zip(ends).rev();
-    rows.map(|(stretch, until)| StretchRow {
-        class: stretch.class,
-        from: day(stretch),
-        until,
-        state: stretch.state.clone(),
-    })
-    .collect()
+    let ends: Vec<String> = stretches
+        .iter()
+        .skip(1)
+        .map(day)
+        .chain([String::new()])
+        .collect();
+    stretches
+        .iter()
+        .zip(ends)
+        .rev()
+        .map(|(stretch, until)| StretchRow {
+            class: stretch.class,
+            from: day(stretch),
+            until,
+            state: stretch.state.clone(),
+        })
+        .collect()
 }
 
 fn capture_row(capture: &CaptureInfo) -> CaptureRow {

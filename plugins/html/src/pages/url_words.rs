@@ -1,7 +1,7 @@
 //! Sentences and words about one URL, for its page and for the table of its host.
 
 use jiff::Timestamp;
-use urldb_protocol::{State, UrlBelief, UrlDetails, UrlOverview};
+use urldb_protocol::{State, UrlCondition, UrlDetails, UrlOverview};
 use urldb_render::numbers::counted;
 use urldb_render::{broken_runs, capitalized, day_in_words, one_line};
 
@@ -42,16 +42,14 @@ pub(crate) fn path_parts(url: &UrlOverview) -> (String, String) {
 
 /// Class and words of a URL's state.
 pub(crate) fn state_of(url: &UrlOverview) -> (&'static str, String) {
-    match (url.standing, url.state) {
-        (UrlBelief::Affected, _) if url.comes_and_goes.is_some() => {
-            ("w", "comes and goes".to_owned())
-        }
-        (UrlBelief::Affected, Some(State::Ok) | None) => ("b", "not tried".to_owned()),
-        (UrlBelief::Affected, Some(state)) => ("b", state_in_words(state)),
-        (UrlBelief::Unconfirmed, _) => ("w", "in doubt".to_owned()),
-        (UrlBelief::Unknown, None) => ("o", "not checked".to_owned()),
-        (UrlBelief::Unknown, Some(state)) => ("o", state_in_words(state)),
-        (UrlBelief::Kept, _) => ("k", "kept".to_owned()),
+    match (url.condition, url.state) {
+        (UrlCondition::Affected, _) if url.flapping.is_some() => ("w", "flapping".to_owned()),
+        (UrlCondition::Affected, Some(State::Ok) | None) => ("b", "not tried".to_owned()),
+        (UrlCondition::Affected, Some(state)) => ("b", state_in_words(state)),
+        (UrlCondition::Unconfirmed, _) => ("w", "in doubt".to_owned()),
+        (UrlCondition::Unknown, None) => ("o", "not checked".to_owned()),
+        (UrlCondition::Unknown, Some(state)) => ("o", state_in_words(state)),
+        (UrlCondition::Kept, _) => ("k", "kept".to_owned()),
     }
 }
 
@@ -69,9 +67,9 @@ pub(super) fn headline(url: &UrlOverview, details: &UrlDetails, stretches: &[Str
         Some(since) => format!("{text} since {}.", day_in_words(since)),
         None => format!("{text}."),
     };
-    match (url.standing, url.state) {
-        (UrlBelief::Affected, _) if url.comes_and_goes.is_some() => comes_and_goes(url),
-        (UrlBelief::Kept, _) => match url.failures {
+    match (url.condition, url.state) {
+        (UrlCondition::Affected, _) if url.flapping.is_some() => flapping(url),
+        (UrlCondition::Kept, _) => match url.failures {
             Some((failures, runs)) if failures >= FAILURES => {
                 format!("Kept, but it failed in {failures} of the last {runs} runs.")
             }
@@ -84,7 +82,7 @@ pub(super) fn headline(url: &UrlOverview, details: &UrlDetails, stretches: &[Str
             }
             _ => since("As promised"),
         },
-        (UrlBelief::Unconfirmed, _) => {
+        (UrlCondition::Unconfirmed, _) => {
             let seen = url
                 .pending
                 .map_or("failed", State::as_str)
@@ -92,11 +90,11 @@ pub(super) fn headline(url: &UrlOverview, details: &UrlDetails, stretches: &[Str
             let day = url.pending_since.map(day_in_words).unwrap_or_default();
             format!("In doubt: {seen} on {day}, not confirmed yet.")
         }
-        (UrlBelief::Affected, Some(State::Ok) | None) => {
+        (UrlCondition::Affected, Some(State::Ok) | None) => {
             since("Not tried, as the host does not answer,")
         }
-        (UrlBelief::Unknown, None) => "Not checked yet.".to_owned(),
-        (UrlBelief::Affected | UrlBelief::Unknown, Some(state)) => {
+        (UrlCondition::Unknown, None) => "Not checked yet.".to_owned(),
+        (UrlCondition::Affected | UrlCondition::Unknown, Some(state)) => {
             let text = match length_difference(url, details) {
                 Some(text) if state == State::Changed => text,
                 _ => since(&capitalized(&state_in_words(state))),
@@ -109,18 +107,18 @@ pub(super) fn headline(url: &UrlOverview, details: &UrlDetails, stretches: &[Str
     }
 }
 
-/// `Comes and goes: broken in 6 of the last 15 runs.`
-fn comes_and_goes(url: &UrlOverview) -> String {
-    if let Some(runs) = url.comes_and_goes.as_ref().and_then(broken_runs) {
-        return format!("Comes and goes: broken in {runs}.");
+/// `Flapping: broken in 6 of the last 15 runs.`
+fn flapping(url: &UrlOverview) -> String {
+    if let Some(runs) = url.flapping.as_ref().and_then(broken_runs) {
+        return format!("Flapping: broken in {runs}.");
     }
     match url.failures {
         Some((failures, runs)) if failures > 0 => format!(
-            "Comes and goes: broke {} in the last {}.",
+            "Flapping: broke {} in the last {}.",
             counted(failures, "time"),
             counted(runs, "run")
         ),
-        _ => "Comes and goes.".to_owned(),
+        _ => "Flapping.".to_owned(),
     }
 }
 
@@ -157,8 +155,8 @@ fn length_difference(url: &UrlOverview, details: &UrlDetails) -> Option<String> 
 
 /// The result of the last check, where the headline does not tell it.
 pub(super) fn result(url: &UrlOverview) -> String {
-    match (url.standing, url.state, &url.comes_and_goes) {
-        (UrlBelief::Affected, _, Some(last)) => {
+    match (url.condition, url.state, &url.flapping) {
+        (UrlCondition::Affected, _, Some(last)) => {
             let runs = counted(last.runs.into(), "run");
             let day = day_in_words(last.from);
             match (last.is_good, last.runs) {
@@ -168,10 +166,10 @@ pub(super) fn result(url: &UrlOverview) -> String {
                 (false, _) => format!("It was not as promised in {runs} in a row, since {day}."),
             }
         }
-        (UrlBelief::Affected, Some(State::Ok) | None, None) => {
+        (UrlCondition::Affected, Some(State::Ok) | None, None) => {
             "The URL itself was not tried, because the host was silent.".to_owned()
         }
-        (UrlBelief::Kept, ..) if url.is_static() && url.verified.is_some() => {
+        (UrlCondition::Kept, ..) if url.is_static() && url.verified.is_some() => {
             if url.verified == url.checked {
                 "All bytes were read, and were as promised.".to_owned()
             } else {

@@ -81,16 +81,16 @@ pub(super) fn last_verified<'h>(
 }
 
 /// The figures of the whole database or of one host: kept promises, the last verification of files, days
-/// without incident and known days. `is_blind`: the last run says nothing about most of them.
+/// without incident and known days. `is_impaired`: the last run says nothing about most of them.
 pub(super) fn promise_figures(
     counts: &Counts,
     (files, verified): (&FileCounts, Option<String>),
     (good_days, known_days): (usize, usize),
-    is_blind: bool,
+    is_impaired: bool,
 ) -> Vec<Figure> {
     let kept = of(counts.urls, "promise", "");
     let known = number(counts.ok);
-    let (value, kept) = if is_blind {
+    let (value, kept) = if is_impaired {
         ("not known".to_owned(), format!("before: {known} {kept}"))
     } else {
         (known, kept)

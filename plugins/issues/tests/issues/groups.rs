@@ -43,7 +43,7 @@ fn a_shared_issue_ticks_its_hosts_and_closes_with_the_last() {
             .map(|incident| then(incident, Phase::Unchanged, 3))
             .collect();
         next[2] = then(&incidents[2], Phase::Closed, 3);
-        next[4] = then(&incidents[4], Phase::Grown, 9);
+        next[4] = then(&incidents[4], Phase::Changed, 9);
         tell_all(&fake, "run2", &mut next);
         let issue = fake.issue();
         assert!(issue.open);
@@ -171,7 +171,7 @@ fn deliveries_have_the_same_ids_each_time() {
     assert_eq!(planned.len(), 2);
     assert_eq!(planned, notifier.deliveries(&envelope));
     assert!(
-        planned[0].about.starts_with("7 hosts answer 404"),
+        planned[0].about.starts_with("broken: 7 hosts answer 404"),
         "{}",
         planned[0].about
     );

@@ -79,7 +79,7 @@ fn hostile_texts_are_inert() {
         }
         tell(&fake, "run1", &mut opened);
         let mut grown = opened.clone();
-        grown.phase = Phase::Grown;
+        grown.phase = Phase::Changed;
         tell(&fake, "run2", &mut grown);
         let issue = fake.issue();
         assert!(
@@ -155,6 +155,6 @@ fn a_body_has_room_for_many_urls() {
         body.contains("closes it when all its URLs are as promised again"),
         "the end is there"
     );
-    tell(&fake, "run2", &mut then(&opened, Phase::Grown, 6_000));
+    tell(&fake, "run2", &mut then(&opened, Phase::Changed, 6_000));
     assert!(fake.issue().body.contains("6000 URLs") || fake.issue().body.contains("6,000 URLs"));
 }

@@ -36,7 +36,7 @@ fn an_incident_opens_comments_on_and_closes_its_issue() {
         assert!(issue.body.contains("`/2`"));
 
         // Growth is news: a comment, and a new body.
-        let mut grown = then(&opened, Phase::Grown, 3);
+        let mut grown = then(&opened, Phase::Changed, 3);
         tell(&fake, "run2", &mut grown);
         let issue = fake.issues().last().unwrap().clone();
         assert_eq!(issue.comments.len(), 1);
@@ -47,8 +47,8 @@ fn an_incident_opens_comments_on_and_closes_its_issue() {
         );
         assert!(issue.open && issue.body.contains("`/3`"));
 
-        // Fewer URLs are no news: only the body changes.
-        let mut shrunk = then(&opened, Phase::Shrunk, 1);
+        // News that is held back: only the body changes.
+        let mut shrunk = then(&opened, Phase::Changed, 1);
         shrunk.quiet = true;
         tell(&fake, "run3", &mut shrunk);
         let issue = fake.issues().last().unwrap().clone();
@@ -85,7 +85,7 @@ fn a_reopened_incident_reopens_its_issue() {
         tell(&fake, "run1", &mut opened);
         tell(&fake, "run2", &mut then(&opened, Phase::Closed, 1));
         assert!(!fake.issue().open);
-        let mut again = then(&opened, Phase::Reopened, 1);
+        let mut again = then(&opened, Phase::Opened, 1);
         let delivery = tell(&fake, "run3", &mut again);
         let page = "https://fake.test/example/sky-urls/issues/1";
         assert_eq!(delivery.message, format!("reopened {page}"));
@@ -105,15 +105,15 @@ fn a_reopened_incident_reopens_its_issue() {
 }
 
 #[test]
-fn an_incident_that_comes_and_goes_reopens_its_issue() {
+fn a_flapping_incident_reopens_its_issue() {
     for fake in Fake::all() {
-        for phase in [Phase::Reopened, Phase::Intermittent] {
+        for phase in [Phase::Opened, Phase::Changed] {
             fake.state().issues.clear();
             let mut opened = incident("docs.example.org", Phase::Opened, 1);
             tell(&fake, "run1", &mut opened);
             tell(&fake, "run2", &mut then(&opened, Phase::Closed, 1));
             let mut unsteady = then(&opened, phase, 1);
-            unsteady.urls[0].intermittent = true;
+            unsteady.urls[0].flapping = true;
             tell(&fake, "run3", &mut unsteady);
             let issue = fake.issue();
             assert!(issue.open);
@@ -128,13 +128,13 @@ fn another_cause_is_a_comment() {
     for fake in Fake::all() {
         let mut opened = incident("docs.example.org", Phase::Opened, 1);
         tell(&fake, "run1", &mut opened);
-        // A person has closed the issue: it stays closed.
+        // A person has closed the issue: news opens it again.
         fake.state().issues[0].open = false;
-        tell(&fake, "run2", &mut then(&opened, Phase::Became, 1));
+        tell(&fake, "run2", &mut then(&opened, Phase::Changed, 1));
         let issue = fake.issue();
         let comment = issue.comments.last().unwrap();
         assert!(comment.contains("**broken: "), "{comment}");
-        assert!(!issue.open);
+        assert!(issue.open);
     }
 }
 
@@ -209,7 +209,7 @@ fn a_repeated_delivery_changes_nothing() {
         }
         assert_eq!(fake.issues().len(), 1);
         tell(&fake, "run1", &mut opened);
-        for phase in [Phase::Grown, Phase::Closed] {
+        for phase in [Phase::Changed, Phase::Closed] {
             for _ in 0..2 {
                 tell(&fake, &format!("{phase:?}"), &mut then(&opened, phase, 3));
             }
@@ -294,20 +294,17 @@ fn a_person_may_close_or_delete_an_issue() {
         let mut opened = incident("docs.example.org", Phase::Opened, 2);
         tell(&fake, "run1", &mut opened);
         fake.state().issues[0].open = false;
-        // A closed issue stays closed, and gets the news.
-        tell(&fake, "run2", &mut then(&opened, Phase::Grown, 3));
+        // News opens it again.
+        tell(&fake, "run2", &mut then(&opened, Phase::Changed, 3));
         let issue = fake.issue();
-        assert!(!issue.open && issue.comments.len() == 1);
-        // It is not opened a second time, either.
-        tell(&fake, "run1", &mut opened.clone());
-        assert_eq!(fake.issues().len(), 1);
+        assert!(issue.open && issue.comments.len() == 1);
 
         // Growth of a deleted issue is a new issue, its recovery is no news.
         fake.state().issues.clear();
         let delivery = tell(&fake, "run3", &mut then(&opened, Phase::Closed, 3));
         assert_eq!(delivery.message, "there is no issue to change");
         assert!(fake.issues().is_empty());
-        tell(&fake, "run3", &mut then(&opened, Phase::Grown, 4));
+        tell(&fake, "run3", &mut then(&opened, Phase::Changed, 4));
         assert!(fake.issue().open);
     }
 }
@@ -317,7 +314,7 @@ fn the_number_of_an_issue_elsewhere_is_not_trusted() {
     for fake in Fake::all() {
         // The issues were moved: under this number is something else now.
         fake.add(USER, "another matter");
-        let mut grown = incident("docs.example.org", Phase::Grown, 2);
+        let mut grown = incident("docs.example.org", Phase::Changed, 2);
         grown
             .threads
             .entry("tracker".to_owned())
@@ -333,13 +330,11 @@ fn the_number_of_an_issue_elsewhere_is_not_trusted() {
 fn an_incident_without_news_has_no_issue() {
     let fake = Fake::new(Service::GitHub);
     let known = incident("docs.example.org", Phase::Opened, 2);
-    let quiet = [
-        Phase::Unchanged,
-        Phase::Shrunk,
-        Phase::Unconfirmed,
-        Phase::Unknown,
-    ];
+    let quiet = [Phase::Unchanged, Phase::Unconfirmed, Phase::Unknown];
     let mut all: Vec<_> = quiet.map(|phase| then(&known, phase, 2)).into();
+    let mut held_back = then(&known, Phase::Changed, 2);
+    held_back.quiet = true;
+    all.push(held_back);
     let mut group = incident("docs.example.org", Phase::Unknown, 2);
     group.id = String::new();
     all.push(group);

@@ -15,7 +15,7 @@ use crate::history::end_of;
 use crate::message::{Block, Class, HostRow, SourceLink, UrlList, UrlRow};
 use crate::numbers::{bytes, count, moment, number, ratio, share};
 use crate::sentences::{Cause, Subject, is_unsettled, status_line};
-use crate::text::Text;
+use crate::text::{Text, shown_host};
 use crate::uses::used_in_row;
 
 /// The block of incidents with one cause.
@@ -26,21 +26,22 @@ pub(super) fn incidents(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'
     let wrong_address = wrong_address(group, envelope, scope);
     let ids = group.incidents.iter().map(|incident| incident.id.clone());
     Block {
-        code: (!matches!(class, Class::Recovered | Class::Closed)).then(|| match group.domain() {
-            Some(_) => ALIAS_DIFFERS.to_owned(),
-            None if class == Class::Warning => "intermittent".to_owned(),
-            None => cause.state.to_string(),
+        code: (!matches!(class, Class::Recovered | Class::Closed | Class::Flapping)).then(|| {
+            match group.domain() {
+                Some(_) => ALIAS_DIFFERS.to_owned(),
+                None => cause.state.to_string(),
+            }
         }),
         known: group.phase() == Phase::Unchanged && !scope.is_check(),
         short: short(group, &cause),
-        host: sanitize(&group.first().host).into_owned(),
+        host: shown_host(&group.first().host),
         ids: ids.filter(|id| !id.is_empty()).collect(),
         urls_total: group.urls_now(),
         place: place(group, envelope),
         hosts: hosts(group, envelope),
         facts: facts(group, envelope, scope),
         note: note(group, scope, envelope),
-        urls: urls(group, envelope, scope),
+        urls: urls(group, envelope),
         commands,
         brief: match &wrong_address {
             Some(place) if place.is_list => {
@@ -66,13 +67,13 @@ pub(super) fn title(group: &Group<'_>) -> Text {
     subject.own(" ").and(sentence)
 }
 
-fn class(group: &Group<'_>) -> Class {
+pub(super) fn class(group: &Group<'_>) -> Class {
     match group.phase() {
         Phase::Closed => ended(group).0,
         Phase::Unconfirmed => Class::Unconfirmed,
         Phase::Unknown => Class::Unknown,
         _ if group.first().state.is_unsure() => Class::Unknown,
-        _ if group.is_good_today() => Class::Warning,
+        _ if group.is_flapping() => Class::Flapping,
         _ => Class::Broken,
     }
 }
@@ -80,10 +81,10 @@ fn class(group: &Group<'_>) -> Class {
 pub(super) fn subject(group: &Group<'_>, cause: &Cause<'_>) -> Text {
     match cause.subject {
         Subject::Hosts(hosts) => Text::from(count(hosts, "host")),
-        Subject::Host => Text::new().code(&group.first().host),
+        Subject::Host => Text::new().host(&group.first().host),
         Subject::Url => match group.urls().next() {
             Some(url) => with_variant(Text::new().code(&url.url), url),
-            None => Text::new().code(&group.first().host),
+            None => Text::new().host(&group.first().host),
         },
     }
 }
@@ -101,16 +102,16 @@ fn sentence(group: &Group<'_>, cause: &Cause<'_>) -> Text {
                 numbers => Text::from(format!("({numbers})")),
             };
         }
-        _ if group.comes_and_goes() => cause.verb("comes and goes", "come and go"),
-        Phase::Reopened => cause.sentence().own(" again"),
+        _ if group.is_flapping() => Text::new(),
         _ => cause.sentence(),
     };
     if cause.subject == Subject::Url || cause.counts_urls() {
         return sentence;
     }
     let share = share(group.urls_of_title(), group.host_urls(), "URL");
+    let begin = if sentence.is_empty() { "(" } else { " (" };
     sentence
-        .own(" (")
+        .own(begin)
         .own(share.replace('\u{a0}', " "))
         .own(")")
 }
@@ -149,6 +150,11 @@ fn short(group: &Group<'_>, cause: &Cause<'_>) -> Text {
         };
         return subject.own(format!(" {pages} {urls} {target}"));
     }
+    if group.phase() == Phase::Closed || group.is_flapping() {
+        let sentence = sentence(group, cause);
+        let space = if sentence.is_empty() { "" } else { " " };
+        return subject.own(space).and(sentence);
+    }
     let text = subject.own(" ").and(cause.sentence());
     match cause.subject {
         Subject::Url => text,
@@ -185,7 +191,7 @@ fn host_row(incident: &Incident, envelope: &Lookup<'_>) -> HostRow {
     let group = Group::one(incident, envelope);
     let first = incident.urls.first();
     HostRow {
-        host: sanitize(&incident.host).into_owned(),
+        host: shown_host(&incident.host),
         sentence: sentence(
             &group,
             &Cause {
@@ -235,7 +241,7 @@ fn note(group: &Group<'_>, scope: Scope<'_>, envelope: &Lookup<'_>) -> Option<Te
     }
     let note = match (group.phase(), group.reason()) {
         (Phase::Closed, _) => return None,
-        (phase, _) if phase.is_news() && group.comes_and_goes() => {
+        (phase, _) if phase.is_news() && group.is_flapping() => {
             "The next message comes when the URL is broken in another way, stays broken, or stays as promised \
              for a week."
         }
@@ -256,7 +262,6 @@ fn note(group: &Group<'_>, scope: Scope<'_>, envelope: &Lookup<'_>) -> Option<Te
         (_, Some(reason)) if is_tls(reason) => {
             "Nothing is read over such a connection, so no bytes were compared."
         }
-        (Phase::Grown, _) if scope.tells_growth() => return None,
         _ if cause.redirect.is_some() && !is_one && group.incidents.len() == 1 => {
             "Probably one redirect rule of the server catches them all."
         }
@@ -265,10 +270,11 @@ fn note(group: &Group<'_>, scope: Scope<'_>, envelope: &Lookup<'_>) -> Option<Te
     Some(Text::from(note))
 }
 
-/// Whether people are told that runs get no results.
+/// Whether the message says that our own network impairs runs.
 fn has_notice(envelope: &Envelope) -> bool {
-    let mut incidents = envelope.incidents.iter();
-    incidents.any(|it| it.notice_of(NoticeKind::Blind).is_some() && it.is_open())
+    envelope.incidents.iter().any(|it| {
+        it.notice_of(NoticeKind::Impaired).is_some() && it.host.is_empty() && it.is_open()
+    })
 }
 
 const UPLOAD_FIRST: &str = "If the file is missing on the server, upload it first.";
@@ -284,17 +290,16 @@ fn wrong_address(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'_>) -> 
 }
 
 /// The affected URLs, unless all URLs of the host are affected.
-fn urls(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'_>) -> Option<UrlList> {
+fn urls(group: &Group<'_>, envelope: &Lookup<'_>) -> Option<UrlList> {
     let is_one = group.cause().subject == Subject::Url;
     let is_host_wide = group.urls_now() >= group.host_urls();
-    let is_grown = group.phase() == Phase::Grown && scope.tells_growth();
     if is_one || group.phase() == Phase::Closed {
         return None;
     }
-    let listed: Vec<&AffectedUrl> = group.urls().filter(|url| !is_grown || url.new).collect();
+    let listed: Vec<&AffectedUrl> = group.urls().collect();
     // The lists that use the URLs of a host are not known from its name.
     let is_in_list = listed.iter().any(|url| envelope.uses(url).is_some());
-    if listed.is_empty() || (is_host_wide && !is_grown && !is_in_list) {
+    if listed.is_empty() || (is_host_wide && !is_in_list) {
         return None;
     }
     let as_paths = group.incidents.len() == 1;

@@ -123,41 +123,49 @@ impl<'a> Group<'a> {
     }
 
     pub(crate) fn since(&self) -> Timestamp {
-        let since = self.incidents.iter().map(|incident| incident.since);
-        since.min().unwrap_or_default()
+        self.incidents
+            .iter()
+            .map(|incident| incident.since)
+            .min()
+            .unwrap_or_default()
     }
 
     /// The URLs that are affected now; those that were affected last if the incidents are closed.
     pub(crate) fn urls(&self) -> impl Iterator<Item = &'a AffectedUrl> {
         let closed = self.phase() == Phase::Closed;
-        let urls = self.incidents.iter().flat_map(|incident| &incident.urls);
-        urls.filter(move |url| closed || url.left.is_none())
+        self.incidents
+            .iter()
+            .flat_map(|incident| &incident.urls)
+            .filter(move |url| closed || url.left.is_none())
     }
 
-    /// Whether all affected URLs come and go.
-    pub(crate) fn comes_and_goes(&self) -> bool {
+    /// Whether all affected URLs flap.
+    pub(crate) fn is_flapping(&self) -> bool {
         self.phase() != Phase::Closed
-            && self.urls().all(|url| url.intermittent)
+            && self.urls().all(|url| url.flapping)
             && self.urls().next().is_some()
     }
 
-    /// Whether this run saw all URLs as promised: they come and go.
+    /// Whether this run saw all URLs as promised: they flap.
     pub(crate) fn is_good_today(&self) -> bool {
-        self.comes_and_goes() && self.urls().all(|url| url.seen == Some(State::Ok))
+        self.is_flapping() && self.urls().all(|url| url.seen == Some(State::Ok))
     }
 
     /// Why closed incidents ended.
     pub(crate) fn end(&self) -> Because {
-        let ends = self.incidents.iter().filter_map(|incident| incident.end());
-        ends.min().unwrap_or(Because::Recovered)
+        self.incidents
+            .iter()
+            .filter_map(|incident| incident.end())
+            .min()
+            .unwrap_or(Because::Recovered)
     }
 
     /// Number of URLs that left closed incidents for the reason that the title names.
     pub(crate) fn urls_at_end(&self) -> u64 {
         let end = self.end();
-        let urls = self.urls();
-        let urls = urls.filter(|url| url.left.is_none_or(|because| is_like(because, end)));
-        urls.count() as u64
+        self.urls()
+            .filter(|url| url.left.is_none_or(|because| is_like(because, end)))
+            .count() as u64
     }
 
     pub(crate) fn urls_now(&self) -> u64 {
@@ -220,9 +228,6 @@ fn key(incident: &Incident) -> Option<Key<'_>> {
     let redirect = redirect_of(incident);
     let is_about_bytes = matches!(incident.state, State::Changed | State::Truncated);
     if is_about_bytes && redirect.is_none() && incident.urls.len() == 1 {
-        return None;
-    }
-    if incident.phase == Phase::Grown {
         return None;
     }
     let redirect = redirect.map(|target| {
@@ -289,33 +294,35 @@ pub(super) fn all_incidents(envelope: &Envelope, scope: Scope<'_>) -> Vec<Incide
         if is_about_state(finding) && !is_covered(key_of_finding(finding)) {
             let phase = phase(finding, &changed, scope);
             let key = (
-                phase_rank(phase),
+                phase.rank(),
                 finding.state,
                 finding.reason.clone(),
                 host_of(&finding.url),
             );
-            let group = groups
+            groups
                 .entry(key)
-                .or_insert_with(|| broken(finding, phase, envelope));
-            group.urls.push(of_finding(finding));
+                .or_insert_with(|| broken(finding, phase, envelope))
+                .urls
+                .push(of_finding(finding));
         }
     }
     for change in &envelope.changes {
         if change.to == State::Ok && !is_covered(key_of_change(change)) {
             let key = (
-                phase_rank(Phase::Closed),
+                Phase::Closed.rank(),
                 change.from,
                 None,
                 host_of(&change.url),
             );
-            let group = groups
+            groups
                 .entry(key)
-                .or_insert_with(|| solved(change, envelope));
-            group.urls.push(AffectedUrl {
-                left: Some(Because::Recovered),
-                since: change.from_since,
-                ..affected(key_of_change(change), (&change.file, change.line))
-            });
+                .or_insert_with(|| solved(change, envelope))
+                .urls
+                .push(AffectedUrl {
+                    left: Some(Because::Recovered),
+                    since: change.from_since,
+                    ..affected(key_of_change(change), (&change.file, change.line))
+                });
         }
     }
     incidents.extend(groups.into_values().map(|mut group| {
@@ -342,22 +349,6 @@ fn phase(finding: &Finding, changed: &BTreeSet<UrlKey<'_>>, scope: Scope<'_>) ->
         Phase::Opened
     } else {
         Phase::Unchanged
-    }
-}
-
-fn phase_rank(phase: Phase) -> u8 {
-    match phase {
-        Phase::Opened => 0,
-        Phase::Reopened => 1,
-        Phase::Became => 2,
-        Phase::Intermittent => 3,
-        Phase::Steady => 4,
-        Phase::Grown => 5,
-        Phase::Shrunk => 6,
-        Phase::Closed => 7,
-        Phase::Unchanged => 8,
-        Phase::Unconfirmed => 9,
-        Phase::Unknown => 10,
     }
 }
 

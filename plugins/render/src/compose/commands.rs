@@ -41,18 +41,19 @@ pub(super) fn commands(
         _ => context.of_cause(),
     };
     commands.extend(context.acknowledge(envelope));
-    let checks = commands
+    let best = commands
         .iter()
-        .position(|command| command.line.starts_with("urldb check "));
-    let best = checks.or((!commands.is_empty()).then_some(0));
+        .position(|command| command.line.starts_with("urldb check "))
+        .or((!commands.is_empty()).then_some(0));
     (commands, best)
 }
 
 /// The commands of an open incident between runs, with that which acknowledges it.
 pub(crate) fn commands_between_runs(incident: &Incident, envelope: &Lookup<'_>) -> Vec<Command> {
     if incident.is_notice() {
-        let blocks = notices::blocks(incident, envelope, Scope::Week);
-        let commands = blocks.into_iter().flat_map(|block| block.commands);
+        let commands = notices::blocks(incident, envelope, Scope::Week)
+            .into_iter()
+            .flat_map(|block| block.commands);
         return commands.collect();
     }
     // Somebody who looks at it may not want to be reminded.
@@ -63,12 +64,10 @@ pub(crate) fn commands_between_runs(incident: &Incident, envelope: &Lookup<'_>) 
     commands(&Group::one(&reminded, envelope), envelope, Scope::Week).0
 }
 
-/// The first URL that the run added, or else the first one that is affected, in the way of the title if there is one.
+/// The first URL that is affected in the way of the title, if there is one.
 fn first_url<'a>(group: &Group<'a>) -> Option<&'a AffectedUrl> {
-    let is_preferred = |url: &&AffectedUrl| group.phase() == Phase::Grown && url.new;
     // The first of equal ones.
-    let urls = group.urls();
-    urls.min_by_key(|url| (url.state.is_some(), !is_preferred(url)))
+    group.urls().min_by_key(|url| url.state.is_some())
 }
 
 struct Context<'a> {
@@ -80,6 +79,14 @@ struct Context<'a> {
 impl Context<'_> {
     fn incident(&self) -> &Incident {
         self.group.first()
+    }
+
+    /// The first URL, as curl asks for it.
+    fn asked(&self) -> AskedUrl<'_> {
+        AskedUrl {
+            via: self.incident().via.as_deref(),
+            ..self.first.into()
+        }
     }
 
     fn of_cause(&self) -> Vec<Command> {
@@ -212,8 +219,9 @@ impl Context<'_> {
 
     /// A command for the captures of the URL.
     fn of_archive(&self, purpose: &str, name: &str, options: &[&str]) -> Option<Command> {
-        let words = ["urldb", "archive", name].into_iter();
-        let words = words.chain(AskedUrl::from(self.first).words(HEADER));
+        let words = ["urldb", "archive", name]
+            .into_iter()
+            .chain(AskedUrl::from(self.first).words(HEADER));
         Command::new(
             purpose,
             &words.chain(options.iter().copied()).collect::<Vec<_>>(),
@@ -222,7 +230,7 @@ impl Context<'_> {
 
     /// Shows what is at stake: the headers of each answer, or the fault of the body.
     fn try_it(&self, purpose: &str) -> Option<Command> {
-        let url = AskedUrl::from(self.first);
+        let url = self.asked();
         match self.first.request.as_deref() {
             None => {}
             Some(HEAD) => return curl(purpose, &["-sSIL"], url),
@@ -253,7 +261,7 @@ impl Context<'_> {
         match differing.last() {
             Some((name, _)) if *name != "sha256" => Some(Command {
                 purpose: format!("to see the {} yourself", algorithm(name)),
-                line: digest_line(self.first.into(), name)?,
+                line: digest_line(self.asked(), name)?,
             }),
             _ => self.compare(),
         }
@@ -275,7 +283,7 @@ impl Context<'_> {
 
     /// Shows which content each of several requests gets.
     fn ask_in_turn(&self) -> Option<Command> {
-        let line = bytes_in_turn(self.first.into()).filter(|_| self.first.request.is_none())?;
+        let line = bytes_in_turn(self.asked()).filter(|_| self.first.request.is_none())?;
         Some(Command {
             purpose: "to compare several answers".to_owned(),
             line,
@@ -294,8 +302,12 @@ impl Context<'_> {
     fn see_tls_error(&self) -> Option<Command> {
         let (scheme, rest) = self.first.url.split_once("://")?;
         let authority = rest.split('/').next().unwrap_or_default();
-        let url = format!("{scheme}://{authority}/");
-        curl("to see the error", &HEADERS_ONLY, url.as_str().into())
+        let asked = AskedUrl {
+            url: &format!("{scheme}://{authority}/"),
+            variant: None,
+            ..self.asked()
+        };
+        curl("to see the error", &HEADERS_ONLY, asked)
     }
 
     fn check_again(&self) -> Option<Command> {
@@ -324,9 +336,8 @@ impl Context<'_> {
         let [incident] = self.group.incidents.as_slice() else {
             return None;
         };
-        let is_told =
-            incident.reminder || matches!(incident.phase, Phase::Opened | Phase::Reopened);
-        let line = ack_command(incident, envelope.run.started).filter(|_| is_told)?;
+        let is_delivered = incident.reminder || incident.phase == Phase::Opened;
+        let line = ack_command(incident, envelope.run.started).filter(|_| is_delivered)?;
         Some(Command {
             purpose: "to stop reminders until then".to_owned(),
             line,
@@ -344,11 +355,13 @@ impl Context<'_> {
         ];
         let selection = envelope.run.selection.as_deref().unwrap_or_default();
         again.extend(selection.split(' ').filter(|word| !word.is_empty()));
-        let commands = [
+        [
             self.try_it("to test the network"),
             Command::new("to run again", &again),
-        ];
-        commands.into_iter().flatten().collect()
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 }
 
@@ -386,12 +399,15 @@ fn check_command(incident: &Incident, first: &AffectedUrl) -> Option<String> {
 
 /// The command that acknowledges an incident for two weeks after `now`; absent if nobody would be reminded of it.
 fn ack_command(incident: &Incident, now: Timestamp) -> Option<String> {
-    let is_due = |url: &AffectedUrl| !url.intermittent && !url.muted && !url.acked;
+    let is_due = |url: &AffectedUrl| !url.flapping && !url.muted && !url.acked;
     if incident.id.is_empty() || !incident.affected().any(is_due) {
         return None;
     }
-    let until = now.checked_add(ACK_TIME).ok()?;
-    let until = until.strftime("%Y-%m-%d").to_string();
+    let until = now
+        .checked_add(ACK_TIME)
+        .ok()?
+        .strftime("%Y-%m-%d")
+        .to_string();
     let words = ["urldb", "ack", &incident.id, "--until", &until, "--because"];
     Some(command_line(&words)? + " 'BECAUSE'")
 }

@@ -26,8 +26,9 @@ pub(super) fn coverage(envelope: &Envelope, incidents: &[Incident], scope: Scope
         };
         text = text.own(share(coverage.checked, coverage.due, what));
     } else {
-        let counted = readers_counts(&envelope.summary).urls;
-        let all = counted.max(coverage.due + coverage.not_selected);
+        let all = readers_counts(&envelope.summary)
+            .urls
+            .max(coverage.due + coverage.not_selected);
         let possessor = possessor(&envelope.summary);
         text = text.own(share_of(coverage.checked, all, "URL", &possessor));
         if let Some(selection) = &envelope.run.selection {
@@ -61,19 +62,22 @@ pub(super) fn coverage(envelope: &Envelope, incidents: &[Incident], scope: Scope
 
 /// URLs that were not asked because their host was silent.
 fn not_tried(incidents: &[Incident]) -> u64 {
-    let open = incidents
+    incidents
         .iter()
-        .filter(|incident| incident.phase != Phase::Closed);
-    let urls = open.flat_map(|incident| &incident.urls);
-    urls.filter(|url| url.not_tried && url.left.is_none())
+        .filter(|incident| incident.phase != Phase::Closed)
+        .flat_map(|incident| &incident.urls)
+        .filter(|url| url.not_tried && url.left.is_none())
         .count() as u64
 }
 
 /// Numbers of URLs that were not checked, each with the cause: `1 with a mistake`.
 fn left_out(envelope: &Envelope) -> Vec<String> {
     let with = |reasons: &[Reason]| envelope.unsure_because(reasons);
-    let mistakes = envelope.mistakes.iter().filter(|it| !it.is_of_list());
-    let mistakes = mistakes.count() as u64;
+    let mistakes = envelope
+        .mistakes
+        .iter()
+        .filter(|it| !it.is_of_list())
+        .count() as u64;
     let deprecated = readers_coverage(&envelope.summary).deprecated;
     [
         (

@@ -135,7 +135,7 @@ pub(crate) fn selection(arguments: &str) -> Text {
     let mut words = arguments.split(' ');
     match (words.next(), words.next(), words.next()) {
         (Some("-c"), Some(category), None) => Text::from("category ").outside(category),
-        (Some("-d"), Some(domain), None) => Text::new().code(domain),
+        (Some("-d"), Some(domain), None) => Text::new().host(domain),
         _ => Text::from("the selection ").outside(arguments),
     }
 }

@@ -49,8 +49,9 @@ impl<'a> Lookup<'a> {
     /// The place of an affected URL for people: the first line of a list, or else the record; its whole file unless
     /// `is_exact`.
     pub(super) fn place(&self, url: &AffectedUrl, is_exact: bool) -> SourceLink {
-        let in_list = self.uses(url).and_then(|uses| list_link(self, uses));
-        in_list.unwrap_or_else(|| source_link(self, &url.file, is_exact.then_some(url.line)))
+        self.uses(url)
+            .and_then(|uses| list_link(self, uses))
+            .unwrap_or_else(|| source_link(self, &url.file, is_exact.then_some(url.line)))
     }
 }
 

@@ -1,6 +1,5 @@
 //! Makes the content of messages from envelopes: pure functions, the same for every output.
 
-mod blind;
 mod blocks;
 mod causes;
 mod changed;
@@ -8,7 +7,6 @@ mod commands;
 mod coverage;
 mod facts;
 mod headline;
-mod host_notice;
 mod links;
 mod lookup;
 mod lost_evidence;
@@ -16,11 +14,9 @@ mod mistakes;
 mod notices;
 mod report;
 mod scope;
-mod slow_round;
 mod stuck;
 mod subjects;
 mod titles;
-mod unsupported;
 mod urls;
 mod warnings;
 mod week;

@@ -1,154 +1,260 @@
 //! Notices: hosts whose promises are kept and in danger, and faults of the watching itself.
 
 use urldb_protocol::{
-    CertificateDates, Chapter, Envelope, EventKind, Incident, Notice, NoticeKind, Phase, Reason,
+    Because, CertificateDates, Chapter, Envelope, EventKind, Incident, Notice, NoticeKind, Phase,
+    Reason,
 };
 
 use super::facts::ip_and_port;
 use super::links::source_link;
 use super::scope::Scope;
-use super::{blind, host_notice, lost_evidence, mistakes, slow_round, unsupported};
-use crate::message::{Block, Fact};
-use crate::numbers::{count, day, hours, moment};
-use crate::text::Text;
+use super::urls::domain_of;
+use super::{lost_evidence, mistakes};
+use crate::message::{Block, Class, Command, Fact};
+use crate::numbers::{age, count, day, hours, moment, number, share, with_spaces};
+use crate::text::{Text, shown_host};
+
+/// Most lost URLs or corrected mistakes that a message names.
+const MOST_FACTS: usize = 5;
 
 /// The blocks of a notice: of mistakes in a file one each, of all else one.
 pub(super) fn blocks(incident: &Incident, envelope: &Envelope, scope: Scope<'_>) -> Vec<Block> {
-    let Some(notice) = &incident.notice else {
-        return vec![];
-    };
-    match notice.kind {
-        NoticeKind::CertificateEnds => vec![of_certificate(incident, notice, envelope)],
-        NoticeKind::Blind => vec![blind::block(incident, notice)],
-        NoticeKind::NeedsHttp2 | NoticeKind::UnsupportedTls => {
-            vec![unsupported::block(incident, notice)]
-        }
-        NoticeKind::SlowRound => vec![slow_round::block(incident, notice)],
-        NoticeKind::EvidenceLost => vec![lost_evidence::block(incident, notice)],
-        NoticeKind::Mistake => mistakes::blocks(incident, notice, (envelope, scope)),
-    }
-}
-
-fn of_certificate(incident: &Incident, notice: &Notice, envelope: &Envelope) -> Block {
-    let is_closed = incident.phase == Phase::Closed;
-    Block {
-        short: short(incident, notice),
-        place: (!is_closed).then(|| source_link(envelope, &notice.file, None)),
-        facts: facts(incident, notice, envelope),
-        brief: brief(notice, is_closed),
-        ..host_notice::block(incident, notice, sentence(incident, notice))
-    }
-}
-
-/// The title of a notice that holds, for a list: `mirror.example.net has a certificate that ends in less than
-/// 14 days (100 of 100 URLs)`.
-pub(crate) fn notice_title(incident: &Incident) -> Text {
-    let subject = Text::new().code(&incident.host).own(" ");
     match &incident.notice {
-        Some(notice) => match notice.kind {
-            NoticeKind::CertificateEnds => subject.and(sentence(incident, notice)),
-            NoticeKind::Blind => blind::sentence(incident, notice),
-            NoticeKind::NeedsHttp2 | NoticeKind::UnsupportedTls => {
-                subject.and(unsupported::sentence(incident, notice))
-            }
-            NoticeKind::SlowRound => subject.and(slow_round::sentence(incident, notice)),
-            NoticeKind::EvidenceLost => subject.and(lost_evidence::sentence(incident, notice)),
-            NoticeKind::Mistake => {
-                let subject = Text::new().code(&notice.file).own(" ");
-                subject.and(mistakes::sentence(incident, notice))
-            }
-        },
-        None => subject,
+        None => vec![],
+        Some(notice) if notice.kind == NoticeKind::Mistake && incident.phase != Phase::Closed => {
+            mistakes::blocks(incident, notice, (envelope, scope))
+        }
+        Some(notice) => vec![block(incident, notice, envelope)],
     }
 }
 
+fn block(incident: &Incident, notice: &Notice, envelope: &Envelope) -> Block {
+    let is_open = incident.phase != Phase::Closed;
+    let class = match notice.kind {
+        _ if is_open => Class::Warning,
+        NoticeKind::EvidenceLost if !lost_evidence::is_recovered(notice) => Class::Closed,
+        NoticeKind::Mistake if is_removed(incident) => Class::Closed,
+        _ => Class::Solved,
+    };
+    let (subject, sentence) = (subject(incident, notice), sentence(incident, notice));
+    let note = advice(notice).filter(|_| is_open);
+    let is_helped = is_open && !incident.id.is_empty();
+    let commands: Vec<Command> = commands(incident, notice).filter(|_| is_helped).collect();
+    Block {
+        code: is_open.then(|| notice.kind.as_str().to_owned()),
+        known: incident.phase == Phase::Unchanged,
+        short: Block::new(class, subject.clone(), sentence.clone()).title(),
+        host: shown_host(&incident.host),
+        ids: Some(incident.id.clone())
+            .filter(|id| !id.is_empty())
+            .into_iter()
+            .collect(),
+        urls_total: notice.endangered.unwrap_or_default(),
+        place: (is_open && !notice.file.is_empty())
+            .then(|| source_link(envelope, &notice.file, None)),
+        facts: facts(incident, notice),
+        brief: note.clone().unwrap_or_default(),
+        note,
+        brief_command: (!commands.is_empty()).then_some(0),
+        commands,
+        ..Block::new(class, subject, with_urls(sentence, incident, notice))
+    }
+}
+
+/// The title of a notice, for a list: `mirror.example.net has a certificate that ends 2026-11-20 (100 of 100 URLs)`.
+pub(crate) fn notice_title(incident: &Incident) -> Text {
+    match &incident.notice {
+        Some(notice) => {
+            let sentence = with_urls(sentence(incident, notice), incident, notice);
+            Block::new(Class::Warning, subject(incident, notice), sentence).title()
+        }
+        None => Text::new().host(&incident.host),
+    }
+}
+
+fn subject(incident: &Incident, notice: &Notice) -> Text {
+    match notice.kind {
+        NoticeKind::Impaired => Text::new(),
+        NoticeKind::Mistake => Text::new().code(&notice.file),
+        _ => Text::new().host(&incident.host),
+    }
+}
+
+/// The sentence after the subject.
 fn sentence(incident: &Incident, notice: &Notice) -> Text {
     if incident.phase == Phase::Closed {
-        return Text::from(match notice.renewed {
-            Some(_) => "has a new certificate",
-            None => "has no URL over https any more",
-        });
+        return end(incident, notice);
     }
-    let article = if is_of_authority(notice) { "an" } else { "a" };
-    let ends = format!("has {article} {} that ", noun(notice));
-    let ends = Text::from(ends).own(ending(notice));
-    host_notice::with_urls(ends, incident, notice)
+    match notice.kind {
+        NoticeKind::CertificateEnds => {
+            let article = if is_of_authority(notice) {
+                "an intermediate"
+            } else {
+                "a"
+            };
+            Text::from(format!("has {article} certificate that {}", ending(notice)))
+        }
+        NoticeKind::Impaired => match incident.host.as_str() {
+            "" => Text::from("the run is impaired, probably by our own network"),
+            host => Text::from("the run is impaired by ").host(host),
+        },
+        NoticeKind::UnsupportedTls => reason(notice),
+        NoticeKind::EvidenceLost => Text::from(lost_evidence::SENTENCE),
+        NoticeKind::Mistake => Text::from("has ").and(mistakes::number(notice)),
+    }
 }
 
+/// The sentence with the URLs in danger, if their number is known and the notice holds: `(3 of 3 URLs)`.
+fn with_urls(text: Text, incident: &Incident, notice: &Notice) -> Text {
+    match notice
+        .endangered
+        .filter(|_| incident.phase != Phase::Closed)
+    {
+        Some(urls) => {
+            let urls = share(urls, incident.host_urls.max(urls), "URL");
+            text.own(format!(" ({})", with_spaces(&urls)))
+        }
+        None => text,
+    }
+}
+
+/// The sentence at the end.
+fn end(incident: &Incident, notice: &Notice) -> Text {
+    let is_removed = is_removed(incident);
+    Text::from(match notice.kind {
+        NoticeKind::CertificateEnds if notice.renewed.is_some() => "has a new certificate",
+        NoticeKind::UnsupportedTls if !is_removed => "accepts TLS as urldb supports it again",
+        NoticeKind::CertificateEnds | NoticeKind::UnsupportedTls => {
+            "has no URL over https any more"
+        }
+        NoticeKind::Impaired if incident.host.is_empty() => "the run is no longer impaired",
+        NoticeKind::Impaired => {
+            return Text::from("the run is no longer impaired by ").host(&incident.host);
+        }
+        NoticeKind::EvidenceLost => "no longer has promised bytes that the archive lacks",
+        NoticeKind::Mistake if is_removed => "is no longer in the database",
+        NoticeKind::Mistake => "is corrected",
+    })
+}
+
+/// Whether the last event says that the host has no URL any more which the notice is about, or that the file is gone.
+pub(super) fn is_removed(incident: &Incident) -> bool {
+    let last = incident.chapters.last();
+    last.is_some_and(|chapter| chapter.because == Some(Because::Removed))
+}
+
+/// The reason why URLs are not checked.
+fn reason(notice: &Notice) -> Text {
+    Text::new().outside(notice.reason.as_deref().unwrap_or_default())
+}
+
+/// Whether the certificate is not the host's own, but one that the host's depends on.
 fn is_of_authority(notice: &Notice) -> bool {
-    let certificate = notice.certificate.as_ref();
-    certificate.is_some_and(|it| it.authority.is_some())
+    let dates = notice.certificate.as_ref();
+    dates.is_some_and(|dates| dates.authority.is_some())
 }
 
-/// The certificate of the host, or of an authority that the host's depends on.
-fn noun(notice: &Notice) -> &'static str {
-    if is_of_authority(notice) {
-        "intermediate certificate"
-    } else {
-        "certificate"
-    }
-}
-
-/// `ends in less than 14 days`, or `has ended`.
+/// `ends 2026-11-20`
 fn ending(notice: &Notice) -> String {
-    match notice.within_hours {
-        Some(0) => "has ended".to_owned(),
-        Some(left) => format!("ends in less than {}", hours(left)),
-        None => "ends soon".to_owned(),
+    let verb = if notice.has_ended() { "ended" } else { "ends" };
+    match &notice.certificate {
+        Some(dates) => format!("{verb} {}", day(dates.not_after)),
+        None => format!("{verb} soon"),
     }
 }
 
-/// `mirror.example.net: certificate ends on 2026-11-20`
-fn short(incident: &Incident, notice: &Notice) -> Text {
-    let host = Text::new().code(&incident.host).own(": ").own(noun(notice));
-    match (&notice.certificate, notice.has_ended()) {
-        (Some(dates), false) => host.own(format!(" ends on {}", day(dates.not_after))),
-        (Some(dates), true) => host.own(format!(" ended on {}", day(dates.not_after))),
-        (None, _) => host.own(" ends soon"),
-    }
+/// The explanation, and what to do.
+fn advice(notice: &Notice) -> Option<Text> {
+    let unknown = "Nothing new is known of these URLs until a run checks them.";
+    Some(match notice.kind {
+        NoticeKind::CertificateEnds if is_of_authority(notice) => {
+            Text::from("Let the server send a newer chain.")
+        }
+        NoticeKind::CertificateEnds | NoticeKind::Mistake => return None,
+        NoticeKind::Impaired => reason(notice).own(". ").own(unknown),
+        NoticeKind::UnsupportedTls => Text::from(unknown),
+        NoticeKind::EvidenceLost => Text::from(lost_evidence::ADVICE),
+    })
 }
 
-fn facts(incident: &Incident, notice: &Notice, envelope: &Envelope) -> Vec<Fact> {
-    if incident.phase == Phase::Closed {
-        return renewal(notice).into_iter().collect();
+fn commands(incident: &Incident, notice: &Notice) -> impl Iterator<Item = Command> {
+    let check = match domain_of(&notice.file).unwrap_or(&incident.host) {
+        _ if notice.kind == NoticeKind::EvidenceLost => None,
+        "" => Command::new("to test the network", &["urldb", "doctor"]),
+        domain => Command::new("to check it again", &["urldb", "check", "-d", domain]),
+    };
+    let lost = Some(notice).filter(|notice| notice.kind == NoticeKind::EvidenceLost);
+    check
+        .into_iter()
+        .chain(lost.into_iter().flat_map(lost_evidence::commands))
+}
+
+fn facts(incident: &Incident, notice: &Notice) -> Vec<Fact> {
+    let is_closed = incident.phase == Phase::Closed;
+    if notice.kind == NoticeKind::EvidenceLost {
+        return few(lost_evidence::facts(notice, is_closed));
     }
     let mut facts = vec![];
+    if is_closed {
+        if !is_removed(incident) {
+            facts = few(notice.fixed.iter().map(mistakes::fact));
+        }
+        facts.extend(renewal(notice));
+        facts.extend(notice.since.zip(incident.closed).map(|(from, to)| {
+            let [first, last] = [from, to].map(moment);
+            let age = age(from, to);
+            let span = format!("from the run of {first} until that of {last} ({age})");
+            Fact::new("impaired", Text::from(span))
+        }));
+        return facts;
+    }
     if let Some(dates) = &notice.certificate {
         let name = if notice.has_ended() { "ended" } else { "ends" };
-        facts.push(Fact::new(name, Text::from(moment(dates.not_after))));
+        facts.push(Fact::new(name, validity(dates)));
         if let Some(authority) = &dates.authority {
             facts.push(Fact::new("held by", Text::new().outside(authority)));
         }
-        if !dates.issuer.is_empty() {
-            facts.push(Fact::new("issued by", Text::new().outside(&dates.issuer)));
-        }
     }
-    facts.push(seen(incident, notice, envelope));
+    if let Some(since) = notice.since {
+        let runs = match notice.runs.unwrap_or_default() {
+            0 | 1 => String::new(),
+            runs => format!(", {} in a row", count(runs, "run")),
+        };
+        facts.push(Fact::new("since", Text::from(moment(since) + &runs)));
+    }
+    facts.push(seen(incident, notice));
+    facts
+}
+
+/// The first facts, at most as many as a message names, and the number of the others.
+fn few(facts: impl Iterator<Item = Fact>) -> Vec<Fact> {
+    let mut facts: Vec<Fact> = facts.collect();
+    let more = facts.len().saturating_sub(MOST_FACTS);
+    if more > 0 {
+        facts.truncate(MOST_FACTS);
+        let more = format!("{} more", number(more as u64));
+        facts.push(Fact::new("and", Text::from(more)));
+    }
     facts
 }
 
 /// The address that showed the certificate, and the run that saw it.
-fn seen(incident: &Incident, notice: &Notice, envelope: &Envelope) -> Fact {
+fn seen(incident: &Incident, notice: &Notice) -> Fact {
     let text = match notice.address.as_deref().map(ip_and_port) {
-        Some((address, Some(port))) => {
-            let text = Text::from("at ").outside(&address);
-            text.own(format!(" port\u{a0}{port}, "))
+        Some((address, port)) => {
+            let port = port.map_or_else(String::new, |port| format!(" port\u{a0}{port}"));
+            Text::from("at ").outside(&address).own(port + ", ")
         }
-        Some((address, None)) => Text::from("at ").outside(&address).own(", "),
         None => Text::new(),
     };
-    let run = events(incident).next_back();
-    let is_own = run.is_none_or(|chapter| chapter.run == envelope.run.id);
-    Fact::new(
-        "seen",
-        match run {
-            Some(chapter) if !is_own => text.own(format!("in the run of {}", moment(chapter.at))),
-            _ => text.own("in this run"),
-        },
-    )
+    let run = match events(incident).next_back() {
+        Some(chapter) => format!("in the run of {}", moment(chapter.at)),
+        None => "in this run".to_owned(),
+    };
+    Fact::new("seen", text.own(run))
 }
 
-/// The events that say how much time is left.
+/// The events that say what a run saw.
 fn events(incident: &Incident) -> impl DoubleEndedIterator<Item = &Chapter> {
     let chapters = incident.chapters.iter();
     chapters.filter(|it| it.notice.is_some() && it.event != EventKind::Renewed)
@@ -156,10 +262,8 @@ fn events(incident: &Incident) -> impl DoubleEndedIterator<Item = &Chapter> {
 
 /// The certificate that has taken the place of the one that ended, or was to end.
 pub(super) fn renewal(notice: &Notice) -> Option<Fact> {
-    notice
-        .renewed
-        .as_ref()
-        .map(|dates| Fact::new("ends", validity(dates)))
+    let dates = notice.renewed.as_ref()?;
+    Some(Fact::new("ends", validity(dates)))
 }
 
 fn validity(dates: &CertificateDates) -> Text {
@@ -179,10 +283,11 @@ pub(super) fn warned(incident: &Incident) -> Option<Fact> {
 
 /// The URLs of the host that other incidents affect.
 pub(super) fn elsewhere(incident: &Incident, envelope: &Envelope) -> Option<Fact> {
-    let others = envelope.incidents.iter();
-    let others = others.filter(|it| it.host == incident.host && it.id != incident.id);
-    let others = others.filter(|it| it.is_open() && it.affected().next().is_some());
-    let parts: Vec<String> = others
+    let parts: Vec<String> = envelope
+        .incidents
+        .iter()
+        .filter(|it| it.host == incident.host && it.id != incident.id)
+        .filter(|it| it.is_open() && it.affected().next().is_some())
         .map(|it| {
             let urls = it.affected().count() as u64;
             let is = if urls == 1 { "is" } else { "are" };
@@ -200,22 +305,6 @@ pub(super) fn is_end(incident: &Incident) -> bool {
         && reason == Some(Reason::TlsExpired.as_str())
 }
 
-fn brief(notice: &Notice, is_closed: bool) -> Text {
-    match (&notice.certificate, is_closed) {
-        (Some(dates), false) => Text::from(format!(
-            "It {} on {}. {}",
-            if notice.has_ended() { "ended" } else { "ends" },
-            moment(dates.not_after),
-            if is_of_authority(notice) {
-                "Let the server send a newer chain."
-            } else {
-                "Renew it."
-            }
-        )),
-        _ => Text::new(),
-    }
-}
-
 /// The event of a notice in the history of an issue; absent for another event.
 pub(crate) fn notice_event(incident: &Incident, chapter: &Chapter) -> Option<Text> {
     if incident.notice.is_some() && chapter.event.joins() && chapter.urls > 0 {
@@ -226,22 +315,17 @@ pub(crate) fn notice_event(incident: &Incident, chapter: &Chapter) -> Option<Tex
         }
     }
     let notice = chapter.notice.as_ref()?;
-    match notice.kind {
-        NoticeKind::CertificateEnds => {}
-        NoticeKind::Blind => return Some(blind::event(chapter, notice)),
-        NoticeKind::Mistake => return Some(mistakes::event(notice)),
-        NoticeKind::NeedsHttp2 | NoticeKind::UnsupportedTls => {
-            return Some(unsupported::need(notice));
-        }
-        NoticeKind::SlowRound => return Some(Text::from(slow_round::refuses(notice))),
-        NoticeKind::EvidenceLost => return Some(lost_evidence::event(chapter, notice)),
-    }
-    Some(Text::from(match (chapter.event, notice.within_hours) {
-        (EventKind::Renewed, _) => "renewed".to_owned(),
-        (_, Some(0)) => "ended".to_owned(),
-        (_, Some(left)) => format!("less than {} left", hours(left)),
-        (_, None) => "ends soon".to_owned(),
-    }))
+    let left = notice.within_hours.map(hours);
+    Some(match notice.kind {
+        NoticeKind::Impaired | NoticeKind::UnsupportedTls => reason(notice),
+        NoticeKind::EvidenceLost => lost_evidence::event(chapter, notice),
+        NoticeKind::Mistake => mistakes::number(notice),
+        NoticeKind::CertificateEnds if chapter.event == EventKind::Renewed => Text::from("renewed"),
+        NoticeKind::CertificateEnds => match left.filter(|_| !notice.has_ended()) {
+            Some(left) => Text::from(format!("less than {left} left")),
+            None => Text::from(ending(notice)),
+        },
+    })
 }
 
 fn is_expired(chapter: &Chapter) -> bool {

@@ -53,23 +53,25 @@ fn remark(scope: Scope<'_>) -> Option<Text> {
 
 /// The promises that a check found kept, for [`Message::kept`].
 pub fn kept_promises(envelope: &Envelope, results: &[JobResult]) -> Vec<KeptPromise> {
-    let kept = results.iter().filter(|result| result.state == State::Ok);
-    kept.map(|result| {
-        let promises_bytes = result.promised.is_static();
-        KeptPromise {
-            url: one_line(&result.name()),
-            length: result.observed.length.filter(|_| promises_bytes),
-            place: source_link(envelope, &result.file, Some(result.line)),
-        }
-    })
-    .collect()
+    results
+        .iter()
+        .filter(|result| result.state == State::Ok)
+        .map(|result| {
+            let promises_bytes = result.promised.is_static();
+            KeptPromise {
+                url: one_line(&result.name()),
+                length: result.observed.length.filter(|_| promises_bytes),
+                place: source_link(envelope, &result.file, Some(result.line)),
+            }
+        })
+        .collect()
 }
 
 /// The incidents of an envelope, sorted by the way in which a message tells them.
 pub(super) struct Report<'a> {
     pub(super) envelope: &'a Lookup<'a>,
     pub(super) scope: Scope<'a>,
-    /// New and grown incidents.
+    /// Incidents that are new, or have changed.
     pub(super) news: Vec<&'a Incident>,
     pub(super) closed: Vec<&'a Incident>,
     /// Open incidents that are not news.
@@ -115,21 +117,13 @@ impl<'a> Report<'a> {
         };
         // Muted incidents are open but no news.
         let is_news = !causes::is_muted(incident);
-        let has_changed = incident.phase.is_news();
-        if incident.phase == Phase::Closed && incident.merged_into.is_some() {
-            // Another incident has taken over its URLs.
-            return;
-        }
+        let has_changed = incident.is_news();
         if incident.is_notice() {
             let is_issue = matches!(self.scope, Scope::Issue(_));
             return match incident.phase {
                 Phase::Closed if is_named && !is_issue => self.solved.push(incident),
                 Phase::Closed => {}
                 _ if is_named && (has_changed || is_issue) => self.notices.push(incident),
-                // Some mistakes are corrected.
-                Phase::Shrunk if self.scope == Scope::Run && !incident.quiet => {
-                    self.notices.push(incident);
-                }
                 _ => self.noticed.push(incident),
             };
         }
@@ -141,9 +135,7 @@ impl<'a> Report<'a> {
             (scope, _) if scope.is_check() => self.news.push(incident),
             (Scope::Reminder(_) | Scope::Issue(_), _) if is_named => self.news.push(incident),
             (Scope::News, _) if has_changed && is_news => self.news.push(incident),
-            (Scope::Run | Scope::Changes(_), phase)
-                if is_named && is_news && (has_changed || phase == Phase::Shrunk) =>
-            {
+            (Scope::Run | Scope::Changes(_), _) if is_named && is_news && has_changed => {
                 self.news.push(incident);
             }
             (Scope::Run | Scope::News | Scope::Week | Scope::Changes(_), Phase::Closed)
@@ -174,18 +166,21 @@ impl<'a> Report<'a> {
     /// which this run has seen a URL.
     fn open_in_full(&self) -> (Vec<&'a Incident>, Vec<&'a Incident>) {
         let is_alone = self.scope == Scope::Run && !self.has_news();
-        let open = self.open.iter().copied();
-        open.partition(|incident| is_alone && causes::was_seen(incident, self.envelope))
+        self.open
+            .iter()
+            .copied()
+            .partition(|incident| is_alone && causes::was_seen(incident, self.envelope))
     }
 
     /// Whether a notice that says nothing new is told in full: mistakes that the run has seen, and others when nothing
     /// else is told.
     fn is_shown(&self, noticed: &Incident) -> bool {
         let is_seen = match noticed.notice_of(NoticeKind::Mistake) {
-            Some(notice) => {
-                let mut mistakes = self.envelope.mistakes.iter();
-                mistakes.any(|mistake| mistake.file == notice.file)
-            }
+            Some(notice) => self
+                .envelope
+                .mistakes
+                .iter()
+                .any(|mistake| mistake.file == notice.file),
             None => !self.has_news(),
         };
         self.scope == Scope::Run && is_seen
@@ -199,8 +194,9 @@ impl<'a> Report<'a> {
 
     /// Whether the run got a result of at least one URL of the open incidents.
     pub(super) fn was_seen(&self) -> bool {
-        let mut open = self.open.iter();
-        open.any(|incident| causes::was_seen(incident, self.envelope))
+        self.open
+            .iter()
+            .any(|incident| causes::was_seen(incident, self.envelope))
     }
 
     fn blocks(&self) -> Vec<Block> {
@@ -256,9 +252,13 @@ impl<'a> Report<'a> {
     }
 
     fn also_open(&self) -> Option<OpenIncidents> {
-        let is_listed = matches!(self.scope, Scope::Run | Scope::Changes(_));
-        let noticed = self.noticed.iter().filter(|it| !self.is_shown(it));
-        let noticed: Vec<&Incident> = noticed.copied().collect();
+        let is_listed = matches!(self.scope, Scope::Run | Scope::News | Scope::Changes(_));
+        let noticed: Vec<&Incident> = self
+            .noticed
+            .iter()
+            .filter(|it| !self.is_shown(it))
+            .copied()
+            .collect();
         let (_, open) = self.open_in_full();
         if open.is_empty() && noticed.is_empty() || !is_listed {
             return None;
@@ -288,9 +288,14 @@ impl<'a> Report<'a> {
             } else {
                 ""
             };
-            title.and(since).own(muted)
+            Text::from(format!("{}: ", blocks::class(&group).as_str()))
+                .and(title)
+                .and(since)
+                .own(muted)
         };
-        let dangers = noticed.iter().map(|incident| notice_title(incident));
+        let dangers = noticed
+            .iter()
+            .map(|it| Text::from("warning: ").and(notice_title(it)));
         Some(OpenIncidents {
             heading,
             items: groups.into_iter().map(item).chain(dangers).collect(),
@@ -328,10 +333,14 @@ impl<'a> Report<'a> {
     }
 
     fn site(&self) -> Option<SiteLink> {
-        let told = self.news.iter().chain(&self.closed);
-        let told = told.chain(&self.notices).chain(&self.solved);
+        let delivered = self
+            .news
+            .iter()
+            .chain(&self.closed)
+            .chain(&self.notices)
+            .chain(&self.solved);
         let (shown, _) = self.open_in_full();
-        let ids: Vec<&str> = told
+        let ids: Vec<&str> = delivered
             .chain(&shown)
             .map(|incident| incident.id.as_str())
             .collect();

@@ -14,7 +14,7 @@ pub enum Scope<'a> {
         /// The files are those of strangers: the check ran with `--untrusted`.
         untrusted: bool,
     },
-    /// The news, for the opening message of a thread: incidents that have opened, grown or closed,
+    /// The news, for the opening message of a thread: incidents that have opened, changed or closed,
     /// mistakes, and warnings.
     News,
     /// Changes of the incidents with these ids in this run.
@@ -31,10 +31,5 @@ impl Scope<'_> {
     /// Whether the message is about one run without a memory.
     pub(crate) const fn is_check(self) -> bool {
         matches!(self, Self::Check | Self::PullRequest { .. })
-    }
-
-    /// Whether a message tells the URLs that the run added to an incident, and not the whole incident.
-    pub(super) const fn tells_growth(self) -> bool {
-        !self.is_check() && !matches!(self, Self::Issue(_))
     }
 }

@@ -148,8 +148,8 @@ fn facts(stuck: &StuckMessages, now: Timestamp) -> Vec<Fact> {
     }
     facts.extend(failing(stuck, now));
     if stuck.incidents > 0 {
-        let unheard = count(stuck.incidents, "incident");
-        facts.push(Fact::new("unheard", Text::from(unheard)));
+        let undelivered = count(stuck.incidents, "incident");
+        facts.push(Fact::new("waiting", Text::from(undelivered)));
     }
     if !stuck.recipients.is_empty() && !stuck.is_partial() {
         facts.push(Fact::new("for", listed(&stuck.recipients)));

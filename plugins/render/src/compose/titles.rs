@@ -8,12 +8,15 @@ use super::lookup::Lookup;
 use super::notices::notice_title;
 use super::{blocks, warnings};
 use crate::history::end_of;
+use crate::message::Class;
 use crate::numbers::number;
 use crate::sentences::{Cause, Subject};
 use crate::text::Text;
 
 /// The title of incidents with one cause.
 pub(crate) struct IncidentTitle {
+    /// The topic.
+    pub(crate) class: Class,
     /// `docs.example.org answers 404 Not Found (3 of 120 URLs)`.
     pub(crate) title: Text,
     /// When the cause was first seen.
@@ -30,12 +33,14 @@ pub(crate) fn open_groups(incidents: &[&Incident], lookup: &Lookup<'_>) -> Vec<I
         .partition(|incident| incident.is_notice());
     let groups = Group::all(&incidents, lookup).into_iter();
     let notices = notices.into_iter().map(|incident| IncidentTitle {
+        class: Class::Warning,
         title: notice_title(incident),
         since: incident.since,
         is_muted: false,
     });
     groups
         .map(|group| IncidentTitle {
+            class: blocks::class(&group),
             title: blocks::title(&group),
             since: group.since(),
             is_muted: group.incidents.iter().all(|incident| is_muted(incident)),
@@ -46,8 +51,10 @@ pub(crate) fn open_groups(incidents: &[&Incident], lookup: &Lookup<'_>) -> Vec<I
 
 /// The titles of warnings, one for each code and host.
 pub(crate) fn warning_titles(findings: &[&Finding], lookup: &Lookup<'_>) -> Vec<Text> {
-    let blocks = warnings::of_findings(findings, lookup);
-    blocks.iter().map(crate::message::Block::title).collect()
+    warnings::of_findings(findings, lookup)
+        .iter()
+        .map(crate::message::Block::title)
+        .collect()
 }
 
 /// An incident in a line: `broken: docs.example.org answers 404 Not Found (20 of 120 URLs)`, or `recovered:
@@ -60,7 +67,7 @@ pub(crate) fn incident_line(incident: &Incident, envelope: &Lookup<'_>) -> Text 
     let word = match incident.closed {
         Some(_) => return title,
         None if incident.is_notice() => "warning: ",
-        None if incident.comes_and_goes() => "flapping: ",
+        None if incident.is_flapping() => "flapping: ",
         None => "broken: ",
     };
     Text::from(word).and(title)
@@ -104,7 +111,7 @@ fn in_phase(incident: &Incident, phase: Phase) -> Incident {
 fn two_causes(group: &Group<'_>) -> Option<Text> {
     let mut others = group.urls().filter_map(|url| url.state);
     let state = others.next()?;
-    let is_two = others.all(|other| other == state) && !group.urls().any(|url| url.intermittent);
+    let is_two = others.all(|other| other == state) && !group.urls().any(|url| url.flapping);
     let other = group.urls().filter(|url| url.state.is_some()).count() as u64;
     let first = group.urls_now() - other;
     if !is_two || first == 0 {
@@ -133,7 +140,10 @@ fn two_causes(group: &Group<'_>) -> Option<Text> {
         evidence: &evidence,
         ..cause
     };
-    let text = Text::from("On ").code(&group.first().host).own(", ");
-    let text = text.and(part(cause, first, " URL")).own(" and ");
+    let text = Text::from("On ")
+        .host(&group.first().host)
+        .own(", ")
+        .and(part(cause, first, " URL"))
+        .own(" and ");
     Some(text.and(part(second, other, "")))
 }

@@ -5,10 +5,9 @@ use urldb_protocol::AffectedUrl;
 
 /// A URL without its scheme.
 pub(crate) fn without_scheme(url: &str) -> &str {
-    let rest = url
-        .strip_prefix("https://")
-        .or_else(|| url.strip_prefix("http://"));
-    rest.unwrap_or(url)
+    url.strip_prefix("https://")
+        .or_else(|| url.strip_prefix("http://"))
+        .unwrap_or(url)
 }
 
 /// The path of a URL, with its query.
@@ -53,9 +52,10 @@ pub(super) fn domain_of(file: &str) -> Option<&str> {
     domain.filter(|domain| !domain.is_empty())
 }
 
-/// The host of a URL, or the URL if it has none.
+/// The host of a URL as domain files have it, or the URL if it has none.
 pub(super) fn host_of(url: &str) -> String {
-    let parsed = Url::parse(url).ok();
-    let host = parsed.as_ref().and_then(Url::host_str);
-    host.unwrap_or(url).to_owned()
+    Url::parse(url).map_or_else(
+        |_| url.to_owned(),
+        |url| url.authority().replacen(':', "+", 1),
+    )
 }

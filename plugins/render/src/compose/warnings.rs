@@ -16,17 +16,19 @@ use crate::uses::{notable_uses, used_in_row};
 /// So many warnings of one kind about a host have a block each, if they differ.
 const FEW: usize = 5;
 
-/// The warning about a URL that comes and goes.
-const INTERMITTENT: &str = "intermittent";
+/// The warning about a flapping URL.
+const FLAPPING: &str = "flapping";
 
 /// Mistakes in domain files that no notice is about, new ones first.
 pub(super) fn mistakes(envelope: &Envelope) -> Vec<Block> {
     let noticed = envelope.files_with_notice();
-    let mistakes = envelope.mistakes.iter();
-    let mistakes = mistakes.filter(|mistake| !noticed.contains(mistake.file.as_str()));
+    let mistakes = envelope
+        .mistakes
+        .iter()
+        .filter(|mistake| !noticed.contains(mistake.file.as_str()));
     let (new, known): (Vec<_>, Vec<_>) = mistakes.partition(|mistake| mistake.new);
-    let mistakes = new.into_iter().chain(known);
-    mistakes
+    new.into_iter()
+        .chain(known)
         .map(|mistake| of_mistake(mistake, envelope))
         .collect()
 }
@@ -66,7 +68,7 @@ pub(super) fn of_mistake(mistake: &Mistake, envelope: &Envelope) -> Block {
         code: Some(sanitize(code).into_owned()),
         known: !mistake.new,
         place: Some(source_link(envelope, file, Some(*line))),
-        short: Text::from("mistake in ").own(place),
+        short: Text::from(place),
         facts,
         note: Some(Text::from(note)),
         commands: command.into_iter().collect(),
@@ -79,8 +81,10 @@ pub(super) fn of_mistake(mistake: &Mistake, envelope: &Envelope) -> Block {
 pub(super) fn fixed_mistakes(envelope: &Envelope) -> Vec<Block> {
     let noticed = envelope.files_with_notice();
     let fixed = envelope.fixed.iter();
-    let fixed = fixed.filter(|fixed| !noticed.contains(fixed.file.as_str()));
-    fixed.map(of_fixed).collect()
+    fixed
+        .filter(|fixed| !noticed.contains(fixed.file.as_str()))
+        .map(of_fixed)
+        .collect()
 }
 
 /// The block of one corrected mistake.
@@ -98,13 +102,13 @@ pub(super) fn of_fixed(FixedMistake { code, file, text }: &FixedMistake) -> Bloc
 
 /// Warnings: one block for each code and host.
 pub(super) fn warnings(envelope: &Envelope, scope: Scope<'_>) -> Vec<Block> {
-    // A URL that comes and goes has an incident, and a certificate that ends has a notice.
-    let is_told = |finding: &&Finding| {
-        let was_told = finding.code == INTERMITTENT && !scope.is_check();
+    // A flapping URL has an incident, and a certificate that ends has a notice.
+    let is_delivered = |finding: &&Finding| {
+        let was_delivered = finding.code == FLAPPING && !scope.is_check();
         let has_notice = finding.code == NoticeKind::CertificateEnds.as_str();
-        !is_about_state(finding) && !was_told && !has_notice
+        !is_about_state(finding) && !was_delivered && !has_notice
     };
-    let findings: Vec<&Finding> = envelope.findings.iter().filter(is_told).collect();
+    let findings: Vec<&Finding> = envelope.findings.iter().filter(is_delivered).collect();
     of_findings(&findings, envelope)
 }
 
@@ -120,18 +124,21 @@ pub(super) fn of_findings(findings: &[&Finding], envelope: &Envelope) -> Vec<Blo
             None => groups.push(vec![finding]),
         }
     }
-    let blocks = groups.iter().flat_map(|group| {
-        let is_same = group
-            .iter()
-            .all(|finding| finding.message == group[0].message);
-        let size = if is_same || group.len() > FEW {
-            group.len()
-        } else {
-            1
-        };
-        group.chunks(size)
-    });
-    blocks.map(|group| of_warning(group, envelope)).collect()
+    groups
+        .iter()
+        .flat_map(|group| {
+            let is_same = group
+                .iter()
+                .all(|finding| finding.message == group[0].message);
+            let size = if is_same || group.len() > FEW {
+                group.len()
+            } else {
+                1
+            };
+            group.chunks(size)
+        })
+        .map(|group| of_warning(group, envelope))
+        .collect()
 }
 
 fn of_warning(findings: &[&Finding], envelope: &Envelope) -> Block {
@@ -141,7 +148,7 @@ fn of_warning(findings: &[&Finding], envelope: &Envelope) -> Block {
         1 => Text::new()
             .code(&first.url)
             .own(sanitize(&variant_suffix(first.variant.as_deref()))),
-        _ => Text::new().code(&host_of(&first.url)),
+        _ => Text::new().host(&host_of(&first.url)),
     };
     let sentence = match warning_sentence(&first.code) {
         Some(sentence) => Text::from(sentence),

@@ -105,9 +105,9 @@ pub(super) fn line_of(place: &SourceLink) -> String {
 
 /// The commands as a script, each with its purpose as a comment.
 pub(super) fn code_block(commands: &[Command]) -> Option<String> {
-    let lines = commands
+    let lines: Vec<String> = commands
         .iter()
-        .map(|command| format!("# {}\n{}", command.purpose, command.line));
-    let lines: Vec<String> = lines.collect();
+        .map(|command| format!("# {}\n{}", command.purpose, command.line))
+        .collect();
     (!lines.is_empty()).then(|| fenced("sh", &lines.join("\n")))
 }

@@ -1,8 +1,8 @@
-//! Comments on issues about incidents: the title of the incident, and the new rows of its history.
+//! Comments on issues about incidents: the title of the incident, and the newest row of its history.
 
 use urldb_protocol::{Envelope, Incident, Phase};
 
-use super::rooms::{LARGEST_BODY, LONGEST_MARKER};
+use super::size_limits::{LARGEST_BODY, LONGEST_MARKER};
 use super::syntax::inline;
 use crate::compose::{Lookup, incident_line};
 use crate::history::history_row;
@@ -11,12 +11,15 @@ use crate::text::shorten;
 
 /// The comment about the news of an incident; absent if there are none.
 pub fn comment(envelope: &Envelope, incident: &Incident) -> Option<String> {
-    let has_news =
-        incident.phase.is_news() || matches!(incident.phase, Phase::Closed | Phase::Shrunk);
+    let has_news = incident.phase.is_news() || incident.phase == Phase::Closed;
     has_news.then(|| {
-        let chapters = incident.chapters.iter().filter(|chapter| chapter.new);
-        let rows = chapters.filter_map(|chapter| history_row(incident, chapter));
-        let rows: Vec<String> = rows.map(|row| format!("- {}", inline(&row))).collect();
+        let changes = || incident.chapters.iter().filter(|it| it.event.is_change());
+        let last = changes().next_back().map(|chapter| &chapter.run);
+        let rows: Vec<String> = changes()
+            .filter(|chapter| Some(&chapter.run) == last)
+            .filter_map(|chapter| history_row(incident, chapter))
+            .map(|row| format!("- {}", inline(&row)))
+            .collect();
         let text = format!("{}\n\n{}", bold(envelope, incident), rows.join("\n"));
         shorten(&with_spaces(text.trim_end()), LARGEST_BODY - LONGEST_MARKER) + "\n"
     })

@@ -11,12 +11,14 @@ const MOST: usize = 30;
 
 /// The list of events; empty if the incident has none, as in a message of `check`.
 pub(super) fn history(incident: &Incident) -> Option<String> {
-    let chapters = incident.chapters.iter();
-    let lines = chapters.filter_map(|chapter| {
-        let row = inline(&history_row(incident, chapter)?);
-        Some(format!("- {}: {row}", with_spaces(&moment(chapter.at))))
-    });
-    let lines: Vec<String> = lines.collect();
+    let lines: Vec<String> = incident
+        .chapters
+        .iter()
+        .filter_map(|chapter| {
+            let row = inline(&history_row(incident, chapter)?);
+            Some(format!("- {}: {row}", with_spaces(&moment(chapter.at))))
+        })
+        .collect();
     if lines.is_empty() {
         return None;
     }

@@ -4,12 +4,12 @@ use urldb_protocol::{Envelope, Incident, NoticeKind};
 
 use super::blocks::{block_parts, code_block, facts};
 use super::history::history;
-use super::rooms::{LARGEST_BODY, LONGEST_MARKER, fitted};
+use super::size_limits::{LARGEST_BODY, LONGEST_MARKER, fitted};
 use super::syntax::{code, inline};
 use crate::compose::{Deliveries, Lookup, Scope, checklist, compose, incident_line, title};
 use crate::message::{Block, HostRow, Message};
 use crate::numbers::counted;
-use crate::room::Room;
+use crate::size_limit::SizeLimit;
 use crate::text::{Text, shorten};
 
 /// An issue about one incident, or about several that began in one run.
@@ -48,12 +48,12 @@ pub fn shared_issue(envelope: &Envelope, incidents: &[&Incident], all: usize) ->
     let headline = format!("**{}**", inline(&headline));
     let limit = LARGEST_BODY.saturating_sub(all * LONGEST_MARKER);
     let body = if let ([only], 1) = (incidents, all) {
-        fitted(limit, |room| {
-            let message = room.cut(&message);
+        fitted(limit, |size| {
+            let message = size.cut(&message);
             let end = if envelope.run.test {
                 TEST
             } else {
-                purpose(only)
+                &purpose(only)
             };
             body_of_one(
                 &headline,
@@ -64,8 +64,8 @@ pub fn shared_issue(envelope: &Envelope, incidents: &[&Incident], all: usize) ->
         })
     } else {
         let hosts = checklist(incidents, &lookup);
-        fitted(limit, |room| {
-            body_of_several(&headline, &message, (&hosts, all), room)
+        fitted(limit, |size| {
+            body_of_several(&headline, &message, (&hosts, all), size)
         })
     };
     Issue {
@@ -75,45 +75,33 @@ pub fn shared_issue(envelope: &Envelope, incidents: &[&Incident], all: usize) ->
 }
 
 /// The last line of an issue about one incident: when it is closed, and when a comment follows.
-fn purpose(incident: &Incident) -> &'static str {
+fn purpose(incident: &Incident) -> String {
     let notice = incident.notice.as_ref().filter(|_| incident.is_notice());
-    match notice.map(|notice| notice.kind) {
-        Some(NoticeKind::Mistake) => {
-            "urldb opened this issue and closes it when the file has no mistakes any more. A comment \
-             follows only when there are others."
-        }
-        Some(NoticeKind::Blind) => {
-            "urldb opened this issue and closes it when a run has results again."
-        }
-        Some(NoticeKind::NeedsHttp2) => {
-            "urldb opened this issue and closes it when the host accepts HTTP/1.1."
-        }
-        Some(NoticeKind::UnsupportedTls) => {
-            "urldb opened this issue and closes it when it can check the host again."
-        }
-        Some(NoticeKind::SlowRound) => {
-            "urldb opened this issue and closes it when a run checks all URLs of the host in time."
-        }
+    let end = match notice.map(|notice| notice.kind) {
+        Some(NoticeKind::Mistake) => "the file has no mistakes any more",
+        Some(NoticeKind::Impaired) => "a run is no longer impaired",
+        Some(NoticeKind::UnsupportedTls) => "it can check the host again",
         Some(NoticeKind::EvidenceLost) => {
-            "urldb opened this issue and closes it when the archive has the promised bytes again, or when \
-             others are promised. A comment follows when the archive lost more."
+            "the archive lacks no promised bytes of the host any more"
         }
-        Some(NoticeKind::CertificateEnds) => {
-            "urldb keeps this issue: a comment follows only when something changes, or as a reminder."
-        }
-        None => {
-            "urldb opened this issue and closes it when all its URLs are as promised again. A \
-             comment follows only when something changes, or as a reminder."
-        }
-    }
+        Some(NoticeKind::CertificateEnds) => "the host has a new certificate",
+        None => "all its URLs are as promised again",
+    };
+    format!(
+        "urldb opened this issue and closes it when {end}. A comment follows only when something changes, or as a \
+         reminder."
+    )
 }
 
 /// The parts of a block. Each mistake in a file has a title, since the issue is about the file.
 fn titled(block: &Block, incident: &Incident) -> Vec<String> {
     let is_mistake = incident.notice_of(NoticeKind::Mistake).is_some();
     let title = || format!("**{}: {}**", block.class.as_str(), inline(&block.title()));
-    let title = is_mistake.then(title);
-    title.into_iter().chain(block_parts(block)).collect()
+    is_mistake
+        .then(title)
+        .into_iter()
+        .chain(block_parts(block))
+        .collect()
 }
 
 /// The last line of an issue that `urldb notify test` keeps.
@@ -127,8 +115,8 @@ pub fn closing_body(envelope: &Envelope, incident: &Incident) -> String {
     let line = incident_line(incident, &Lookup::new(envelope));
     let headline = format!("**{}**", inline(&line));
     let limit = LARGEST_BODY.saturating_sub(LONGEST_MARKER);
-    fitted(limit, |room| {
-        let message = room.cut(&message);
+    fitted(limit, |size| {
+        let message = size.cut(&message);
         let own = message
             .blocks
             .iter()
@@ -157,16 +145,16 @@ fn body_of_several(
     headline: &str,
     message: &Message,
     (hosts, all): (&[HostRow], usize),
-    room: Room,
+    size: SizeLimit,
 ) -> String {
-    let cut = room.cut(message);
+    let cut = size.cut(message);
     let has_one_cause = message.blocks.len() == 1;
     let cause = cut.blocks.first().filter(|_| has_one_cause);
     let mut parts = vec![headline.to_owned()];
     parts.extend(cause.into_iter().flat_map(facts));
     parts.extend(cause.and_then(|block| block.note.as_ref()).map(inline));
     parts.push(format!("{}:", counted(hosts.len() as u64, "host")));
-    parts.push(host_list(hosts, !has_one_cause, room));
+    parts.push(host_list(hosts, !has_one_cause, size));
     parts.extend(cause.and_then(|block| code_block(&block.commands)));
     parts.push(format!(
         "---\nurldb opened this issue for {all} incidents that began in one run, and closes it after the last one. \
@@ -180,21 +168,24 @@ const LONGEST_HOST: usize = 60;
 
 /// One line for each incident, in their order; no other line of a body begins with `- [`. With little
 /// room, the lines have no links and no causes.
-fn host_list(hosts: &[HostRow], with_cause: bool, room: Room) -> String {
-    let has_room = room.lines >= hosts.len();
+fn host_list(hosts: &[HostRow], with_cause: bool, size: SizeLimit) -> String {
+    let has_room = size.lines >= hosts.len();
     let row = |row: &HostRow| {
         let tick = if row.solved { "x" } else { " " };
         let host = code(&shorten(
             &row.host,
-            if has_room { room.longest } else { LONGEST_HOST },
+            if has_room { size.longest } else { LONGEST_HOST },
         ));
         let what = if with_cause && has_room {
-            format!(" {}", inline(&row.sentence.shortened(room.longest)))
+            format!(" {}", inline(&row.sentence.shortened(size.longest)))
         } else {
             format!(": {} URLs", inline(&row.share))
         };
-        let link = row.place.as_ref().and_then(|place| place.link.as_deref());
-        let link = link.filter(|url| has_room && url.len() <= room.longest);
+        let link = row
+            .place
+            .as_ref()
+            .and_then(|place| place.link.as_deref())
+            .filter(|url| has_room && url.len() <= size.longest);
         let file = link.map_or_else(String::new, |url| {
             format!(" ({})", super::syntax::link("file", url))
         });

@@ -7,13 +7,13 @@ mod blocks;
 mod comments;
 mod history;
 mod issues;
-mod rooms;
+mod size_limits;
 mod summary;
 mod syntax;
 
 pub use comments::{comment, reminder_comment};
 pub use issues::{Issue, closing_body, issue, shared_issue};
-pub use rooms::LARGEST_BODY;
+pub use size_limits::LARGEST_BODY;
 pub(crate) use summary::markdown_within;
 pub use summary::{LARGEST_SUMMARY, markdown};
 pub(crate) use syntax::inert;

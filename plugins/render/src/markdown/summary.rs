@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::blocks::{block_parts, line_of};
-use super::rooms::fitted;
+use super::size_limits::fitted;
 use super::syntax::{code, inline, link};
 use crate::message::{Block, KeptPromise, Message};
 use crate::numbers::{bytes, number, with_spaces};
@@ -22,9 +22,9 @@ pub fn markdown(message: &Message) -> String {
 
 /// The same in at most `limit` bytes.
 pub(crate) fn markdown_within(message: &Message, limit: usize) -> String {
-    fitted(limit, |room| {
-        let most_kept = room.urls.min(MOST_KEPT);
-        summary(&room.cut(message), most_kept)
+    fitted(limit, |size| {
+        let most_kept = size.urls.min(MOST_KEPT);
+        summary(&size.cut(message), most_kept)
     })
 }
 
@@ -60,8 +60,12 @@ fn notified(message: &Message) -> Option<String> {
         text = format!("Notified: {}.", inline(notified));
         text = text.replace("nobody: nothing", "nobody, nothing");
     }
-    let stuck = message.stuck.iter().map(|block| inline(&block.subject));
-    let stuck: Vec<String> = stuck.filter(|name| !name.is_empty()).collect();
+    let stuck: Vec<String> = message
+        .stuck
+        .iter()
+        .map(|block| inline(&block.subject))
+        .filter(|name| !name.is_empty())
+        .collect();
     if !stuck.is_empty() {
         let _ = write!(text, " Not notified: {}.", stuck.join(", "));
     }
@@ -74,18 +78,20 @@ fn notified(message: &Message) -> Option<String> {
 /// The URLs of a pull request that are as promised.
 fn kept_list(kept: &[KeptPromise], most: usize) -> Vec<String> {
     let shown = kept.len().min(most);
-    let rows = kept[..shown].iter().map(|promise| {
-        let length = promise
-            .length
-            .map(|length| format!(": {}", with_spaces(&bytes(length))));
-        let place = line_of(&promise.place);
-        format!(
-            "- {}{}{place}",
-            code(&promise.url),
-            length.unwrap_or_default()
-        )
-    });
-    let mut rows: Vec<String> = rows.collect();
+    let mut rows: Vec<String> = kept[..shown]
+        .iter()
+        .map(|promise| {
+            let length = promise
+                .length
+                .map(|length| format!(": {}", with_spaces(&bytes(length))));
+            let place = line_of(&promise.place);
+            format!(
+                "- {}{}{place}",
+                code(&promise.url),
+                length.unwrap_or_default()
+            )
+        })
+        .collect();
     let more = kept.len() - shown;
     if more > 0 {
         rows.push(format!("- and {} more", number(more as u64)));

@@ -25,8 +25,9 @@ pub(crate) fn inert(text: &str) -> String {
 fn is_inert(text: &str) -> bool {
     let is_harmless = |char: char| char.is_ascii_alphanumeric() || " /.,:;+-()%=".contains(char);
     let lower = text.to_ascii_lowercase();
-    let colons = text.split(':').skip(1);
-    let no_emoji = colons
+    let no_emoji = text
+        .split(':')
+        .skip(1)
         .into_iter()
         .all(|after| after.is_empty() || after.starts_with(' '));
     text.chars().all(is_harmless)
@@ -58,8 +59,10 @@ pub fn fenced(language: &str, text: &str) -> String {
 }
 
 fn longest_run(text: &str) -> usize {
-    let runs = text.split(|char| char != '`').map(str::len);
-    runs.max().unwrap_or_default()
+    text.split(|char| char != '`')
+        .map(str::len)
+        .max()
+        .unwrap_or_default()
 }
 
 /// A link. The address comes from a parsed URL: only parentheses are left to escape.

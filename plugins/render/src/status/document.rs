@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use urldb_protocol::{
-    BlindRun, Counts, FileCounts, Finding, HostOverview, IncidentOverview, Mistake, Overview,
+    Counts, FileCounts, Finding, HostOverview, ImpairedRun, IncidentOverview, Mistake, Overview,
     PROTOCOL, ProjectInfo, RunSummary, State, UrlOverview, WaitingMessages,
 };
 
@@ -40,7 +40,7 @@ pub struct StatusDocument {
     /// The latest run over at least half of the database, if it had a result for fewer than half of its URLs: the
     /// document has the results of the runs before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub blind_run: Option<BlindRun>,
+    pub impaired_run: Option<ImpairedRun>,
     /// Counts of URLs over the whole database.
     pub counts: Counts,
     /// Counts of static URLs.
@@ -88,7 +88,7 @@ pub struct StatusIncident {
 /// The status as data.
 pub fn status_document(overview: &Overview, urls: Vec<UrlOverview>) -> StatusDocument {
     let titles = Titles::new(overview);
-    let told = |it: &IncidentOverview| {
+    let delivered = |it: &IncidentOverview| {
         let incident = &it.incident;
         StatusIncident {
             id: incident.id.clone(),
@@ -111,11 +111,11 @@ pub fn status_document(overview: &Overview, urls: Vec<UrlOverview>) -> StatusDoc
         archive_faults: overview.archive_faults.clone(),
         last_run: overview.last_run.clone(),
         last_complete_run: overview.last_complete.clone(),
-        blind_run: overview.blind,
+        impaired_run: overview.impaired,
         counts: overview.counts,
         files: overview.files,
-        incidents: overview.open.iter().map(told).collect(),
-        notices: overview.notices.iter().map(told).collect(),
+        incidents: overview.open.iter().map(delivered).collect(),
+        notices: overview.notices.iter().map(delivered).collect(),
         mistakes: overview.mistakes.clone(),
         warnings: overview.warnings.clone(),
         hosts: overview.hosts.clone(),

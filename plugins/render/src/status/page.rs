@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use urldb_protocol::{
     Counts, Finding, HostOverview, IncidentOverview, Mistake, NoticeKind, Overview, RunSummary,
-    State, UrlBelief, UrlOverview,
+    State, UrlCondition, UrlOverview,
 };
 use urldb_text::{sanitize, variant_suffix};
 
@@ -14,8 +14,8 @@ use crate::message::{Class, Headline, Tone};
 use crate::numbers::{age, count, counted, day, headline, moment, number, share, with_spaces};
 use crate::page::{BOLD, DIM, Page, paint, style};
 use crate::shell::command_line;
-use crate::site::{blind_sentence, held_uris};
-use crate::text::Text;
+use crate::site::{held_uris, impaired_sentence};
+use crate::text::{Text, shown_host};
 
 /// Most incidents, mistakes, warnings, hosts or URLs as promised, unless all are wanted.
 const MOST: usize = 30;
@@ -61,31 +61,43 @@ impl StatusPage<'_> {
     }
 
     pub(super) fn host(&mut self, host: &HostOverview, urls: &[UrlOverview]) {
-        let open = self.overview.open.iter();
-        let incidents: Vec<_> = open
+        let incidents: Vec<_> = self
+            .overview
+            .open
+            .iter()
             .filter(|it| host.incidents.contains(&it.incident.id))
             .collect();
-        let mistakes = self.overview.mistakes.iter();
-        let mistakes: Vec<_> = mistakes
+        let mistakes: Vec<_> = self
+            .overview
+            .mistakes
+            .iter()
             .filter(|mistake| mistake.file == host.file)
             .collect();
-        let warnings = self.overview.warnings.iter();
-        let warnings: Vec<_> = warnings
+        let warnings: Vec<_> = self
+            .overview
+            .warnings
+            .iter()
             .filter(|finding| finding.file == host.file)
             .collect();
-        let notices = self.overview.notices.iter();
-        let notices: Vec<_> = notices.filter(|it| it.domain == host.host).collect();
+        let notices: Vec<_> = self
+            .overview
+            .notices
+            .iter()
+            .filter(|it| it.domain == host.host)
+            .collect();
         self.headline(&host.counts, host.checked);
         self.news(&incidents, &mistakes, (&notices, &warnings));
-        let (kept, others): (Vec<_>, Vec<_>) =
-            urls.iter().partition(|url| url.standing == UrlBelief::Kept);
-        let room = self.page.most(MOST.saturating_sub(others.len()));
-        let more = kept.len().saturating_sub(room) as u64;
+        let (kept, others): (Vec<_>, Vec<_>) = urls
+            .iter()
+            .partition(|url| url.condition == UrlCondition::Kept);
+        let size = self.page.most(MOST.saturating_sub(others.len()));
+        let more = kept.len().saturating_sub(size) as u64;
         let rows: Vec<&UrlOverview> = others
             .into_iter()
-            .chain(kept.into_iter().take(room))
+            .chain(kept.into_iter().take(size))
             .collect();
-        self.url_rows(&rows, &format!("://{}", host.host));
+        let name = shown_host(&host.host);
+        self.url_rows(&rows, &format!("://{name}"));
         let text = format!("{} more as promised", number(more));
         self.page.more(0, more, &text);
         self.page.gap();
@@ -102,7 +114,7 @@ impl StatusPage<'_> {
             (Some(last), None) => format!("Last checked: {}, but not every URL.", self.ago(last)),
         };
         self.page.wrapped(&Text::from(checked), 0);
-        if let Some(log) = command_line(&["urldb", "log", &host.host]) {
+        if let Some(log) = command_line(&["urldb", "log", &name]) {
             self.page.push(format!("Its history: {log}"));
         }
     }
@@ -111,7 +123,9 @@ impl StatusPage<'_> {
         let all = self.overview.counts.urls;
         let found = urls.len() as u64;
         let rows: Vec<&UrlOverview> = urls.iter().collect();
-        let is_bad = urls.iter().any(|url| url.standing == UrlBelief::Affected);
+        let is_bad = urls
+            .iter()
+            .any(|url| url.condition == UrlCondition::Affected);
         let tone = match found {
             0 => Tone::Good,
             _ if is_bad => Tone::Bad,
@@ -135,8 +149,14 @@ impl StatusPage<'_> {
     }
 
     fn remarks(&mut self) {
-        let blind = self.overview.blind.as_ref().map(blind_sentence);
-        let remarks: Vec<String> = blind.into_iter().chain(remarks(self.overview)).collect();
+        let remarks: Vec<String> = self
+            .overview
+            .impaired
+            .as_ref()
+            .map(impaired_sentence)
+            .into_iter()
+            .chain(remarks(self.overview))
+            .collect();
         if remarks.is_empty() {
             return;
         }
@@ -161,7 +181,7 @@ impl StatusPage<'_> {
             return;
         }
         self.page.gap();
-        self.groups(Class::Broken, incidents, "incident");
+        self.groups(incidents, "incident");
         let most = self.page.most(MOST);
         for mistake in mistakes.iter().take(most) {
             self.title(Class::Mistake, &Text::new().outside(&mistake.message));
@@ -174,7 +194,7 @@ impl StatusPage<'_> {
         let is_mistake =
             |it: &&&IncidentOverview| it.incident.notice_of(NoticeKind::Mistake).is_some();
         let dangers = notices.iter().filter(|it| !is_mistake(it)).copied();
-        self.groups(Class::Warning, &dangers.collect::<Vec<_>>(), "warning");
+        self.groups(&dangers.collect::<Vec<_>>(), "warning");
         let is_notice = |it: &&&Finding| it.code == NoticeKind::CertificateEnds.as_str();
         let others = warnings.iter().filter(|it| !is_notice(it)).copied();
         let titles = warning_titles(&others.collect::<Vec<_>>(), &self.lookup);
@@ -186,13 +206,13 @@ impl StatusPage<'_> {
     }
 
     /// Open incidents or notices, each with its age below.
-    fn groups(&mut self, class: Class, incidents: &[&IncidentOverview], noun: &str) {
+    fn groups(&mut self, incidents: &[&IncidentOverview], noun: &str) {
         let incidents: Vec<_> = incidents.iter().map(|it| &it.incident).collect();
         let groups = open_groups(&incidents, &self.lookup);
         let most = self.page.most(MOST);
         let more = groups.len().saturating_sub(most);
         for group in groups.into_iter().take(most) {
-            self.title(class, &group.title);
+            self.title(group.class, &group.title);
             let mut since = Text::from("since ").own(moment(group.since));
             let age = age(group.since, self.overview.now);
             if age.ends_with("day") || age.ends_with("days") {
@@ -208,8 +228,7 @@ impl StatusPage<'_> {
 
     fn title(&mut self, class: Class, title: &Text) {
         let word = class.as_str();
-        let lines = self.page.wrap(title, columns(word) + 2, 2);
-        let mut lines = lines.into_iter();
+        let mut lines = self.page.wrap(title, columns(word) + 2, 2).into_iter();
         let first = paint(BOLD, &lines.next().unwrap_or_default());
         self.page
             .push(format!("{}: {first}", paint(style(class.tone()), word)));
@@ -231,29 +250,20 @@ impl StatusPage<'_> {
         // Affected hosts are never left out; the order is that of names.
         let is_fine = |host: &HostOverview| host.counts.affected() == 0;
         let affected = hosts.iter().filter(|host| !is_fine(host)).count();
-        let mut room = self.page.most(MOST).saturating_sub(affected);
+        let mut size = self.page.most(MOST).saturating_sub(affected);
         let shown: Vec<&HostOverview> = hosts
             .iter()
             .filter(|host| {
-                let is_shown = !is_fine(host) || room > 0;
-                room = room.saturating_sub(usize::from(is_fine(host)));
+                let is_shown = !is_fine(host) || size > 0;
+                size = size.saturating_sub(usize::from(is_fine(host)));
                 is_shown
             })
             .collect();
-        let names = shown
-            .iter()
-            .map(|host| Text::new().code(&host.host).plain());
-        let names: Vec<String> = names.collect();
+        let names: Vec<String> = shown.iter().map(|host| shown_host(&host.host)).collect();
         let width = |of: &dyn Fn(&HostOverview) -> usize, least: usize| {
-            shown
-                .iter()
-                .map(|host| of(host))
-                .max()
-                .unwrap_or_default()
-                .max(least)
+            shown.iter().map(|host| of(host)).fold(least, usize::max)
         };
-        let name = names.iter().map(|name| columns(name)).max();
-        let name = name.unwrap_or_default().max(4);
+        let name = names.iter().map(|name| columns(name)).fold(4, usize::max);
         let urls = width(&|host| number(host.counts.urls).len(), 5);
         let broken = width(&|host| number(host.counts.affected()).len(), 6);
         self.page.gap();
@@ -293,8 +303,10 @@ impl StatusPage<'_> {
         let later = &overview.since_complete;
         let skipped = later.len().saturating_sub(MOST_SELECTIONS);
         for (index, run) in later.iter().skip(skipped).enumerate() {
-            let same_day = overview.last_complete.as_ref();
-            let same_day = same_day.is_some_and(|complete| day(complete.at) == day(run.at));
+            let same_day = overview
+                .last_complete
+                .as_ref()
+                .is_some_and(|complete| day(complete.at) == day(run.at));
             let at = if same_day {
                 run.at.strftime("%H:%M\u{a0}UTC").to_string()
             } else {
@@ -322,8 +334,10 @@ impl StatusPage<'_> {
             return;
         }
         let states: Vec<String> = urls.iter().map(|url| state(url)).collect();
-        let width = states.iter().map(|state| columns(state)).max();
-        let width = width.unwrap_or_default().max(5);
+        let width = states
+            .iter()
+            .map(|state| columns(state))
+            .fold(5, usize::max);
         self.page.gap();
         let header = format!(
             "{:width$}  {:10}  {:20}  URL",
@@ -341,9 +355,9 @@ impl StatusPage<'_> {
                 (true, Some(verified)) => with_spaces(&moment(verified)),
             };
             let state = format!("{state:width$}");
-            let state = match url.standing {
-                UrlBelief::Kept => state,
-                UrlBelief::Affected => paint(style(Tone::Bad), &state),
+            let state = match url.condition {
+                UrlCondition::Kept => state,
+                UrlCondition::Affected => paint(style(Tone::Bad), &state),
                 _ => paint(style(Tone::Warn), &state),
             };
             let shown = match url.url.split_once(prefix) {
@@ -390,10 +404,10 @@ fn of_run(run: &RunSummary) -> String {
 }
 
 fn state(url: &UrlOverview) -> String {
-    match (url.standing, url.state, url.pending) {
+    match (url.condition, url.state, url.pending) {
         (_, None, _) => "not checked".to_owned(),
-        (UrlBelief::Unconfirmed, _, Some(pending)) => format!("{pending}?"),
-        (UrlBelief::Affected, Some(State::Ok), _) => "not tried".to_owned(),
+        (UrlCondition::Unconfirmed, _, Some(pending)) => format!("{pending}?"),
+        (UrlCondition::Affected, Some(State::Ok), _) => "not tried".to_owned(),
         (_, Some(state), _) => state.to_string(),
     }
 }

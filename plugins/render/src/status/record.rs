@@ -1,7 +1,7 @@
 //! The status of one record: its promise, its state, its archive.
 
 use jiff::Timestamp;
-use urldb_protocol::{IncidentOverview, UrlBelief, UrlOverview};
+use urldb_protocol::{IncidentOverview, UrlCondition, UrlOverview};
 use urldb_text::{sanitize, variant_suffix};
 
 use super::page::StatusPage;
@@ -25,25 +25,30 @@ impl StatusPage<'_> {
     }
 
     fn url(&mut self, url: &UrlOverview) {
-        let (tone, word) = match url.standing {
-            UrlBelief::Kept => (Tone::Good, "as promised"),
-            UrlBelief::Unknown if url.state.is_none() => (Tone::Warn, "not checked yet"),
-            UrlBelief::Unknown => (Tone::Warn, "unknown"),
-            UrlBelief::Unconfirmed => (Tone::Warn, "unconfirmed"),
-            UrlBelief::Affected => (Tone::Bad, "broken"),
+        let (tone, word) = match url.condition {
+            UrlCondition::Kept => (Tone::Good, "as promised"),
+            UrlCondition::Unknown if url.state.is_none() => (Tone::Warn, "not checked yet"),
+            UrlCondition::Unknown => (Tone::Warn, "unknown"),
+            UrlCondition::Unconfirmed => (Tone::Warn, "unconfirmed"),
+            UrlCondition::Affected => (Tone::Bad, "broken"),
         };
         let painted = paint(style(tone), word);
         let variant = variant_suffix(url.variant.as_deref());
         let subject = Text::new().code(&url.url).own(sanitize(&variant)).plain();
         self.page
             .push(format!("{painted}: {}", paint(BOLD, &subject)));
-        let mut open = self.overview.open.iter();
-        let incident = open.find(|it| Some(&it.incident.id) == url.incident.as_ref());
+        let incident = self
+            .overview
+            .open
+            .iter()
+            .find(|it| Some(&it.incident.id) == url.incident.as_ref());
         self.page.facts(&self.facts(url, incident));
         self.page
             .command("to see its history", &["urldb", "log", &url.url]);
-        let get = ["urldb", "archive", "get"].into_iter();
-        let get: Vec<&str> = get.chain(AskedUrl::from(url).words(HEADER)).collect();
+        let get: Vec<&str> = ["urldb", "archive", "get"]
+            .into_iter()
+            .chain(AskedUrl::from(url).words(HEADER))
+            .collect();
         match &url.promised.sha256 {
             // Other bytes were captured later.
             Some(sha256) if url.is_archived && !has_promised_bytes(url) => {
@@ -96,7 +101,7 @@ impl StatusPage<'_> {
         facts
     }
 
-    /// Adds the believed state, a state that is not confirmed yet, and failures without confirmation.
+    /// Adds the confirmed state, a state that is not confirmed yet, and failures without confirmation.
     fn add_state(&self, url: &UrlOverview, add: &mut impl FnMut(&'static str, Text)) {
         if let Some(state) = url.state {
             let mut text = Text::from(state.as_str());
@@ -112,7 +117,9 @@ impl StatusPage<'_> {
             let text = format!("{pending} since {}, not confirmed yet", self.ago(since));
             add("seen", Text::from(text));
         }
-        if let Some((failures, runs)) = url.failures.filter(|_| url.standing != UrlBelief::Affected)
+        if let Some((failures, runs)) = url
+            .failures
+            .filter(|_| url.condition != UrlCondition::Affected)
         {
             let (failures, runs) = (number(failures), count(runs, "run"));
             let text = format!("in {failures} of the last {runs} that checked it");
@@ -157,8 +164,10 @@ fn archived(url: &UrlOverview) -> Text {
     let Some(capture) = &url.capture else {
         return Text::from(not_archived(url));
     };
-    let at = capture.date.parse::<Timestamp>().map(moment);
-    let at = at.unwrap_or_else(|_| capture.date.clone());
+    let at = capture
+        .date
+        .parse::<Timestamp>()
+        .map_or_else(|_| capture.date.clone(), moment);
     let what = match (capture.is_revisit, has_promised_bytes(url)) {
         (true, _) => ", the same bytes again",
         (false, true) => ", the promised bytes",

@@ -14,8 +14,10 @@ pub fn wrong_clock(run: Timestamp) -> String {
 
 /// Sentences about urldb itself: a wrong clock, messages that wait, and faults of the archive.
 pub fn remarks(overview: &Overview) -> impl Iterator<Item = String> {
-    let clock = overview.future_run.map(wrong_clock);
-    let clock = clock.map(|text| format!("{}.", capitalized(&text)));
+    let clock = overview
+        .future_run
+        .map(wrong_clock)
+        .map(|text| format!("{}.", capitalized(&text)));
     let waiting = overview.waiting.iter().map(|waiting| {
         let messages = count(waiting.messages, "message");
         let verb = if waiting.messages == 1 {
@@ -25,8 +27,8 @@ pub fn remarks(overview: &Overview) -> impl Iterator<Item = String> {
         };
         let since = waiting
             .since
-            .map(|since| format!(" since {}", moment(since)));
-        let since = since.unwrap_or_default();
+            .map(|since| format!(" since {}", moment(since)))
+            .unwrap_or_default();
         let tries = match waiting.tries {
             0 => String::new(),
             1 => ", after one try".to_owned(),
@@ -39,7 +41,9 @@ pub fn remarks(overview: &Overview) -> impl Iterator<Item = String> {
             waiting.notifier
         )
     });
-    let archive = overview.archive_faults.iter();
-    let archive = archive.map(|fault| format!("Archive: {}.", one_line(fault)));
+    let archive = overview
+        .archive_faults
+        .iter()
+        .map(|fault| format!("Archive: {}.", one_line(fault)));
     clock.into_iter().chain(waiting).chain(archive)
 }

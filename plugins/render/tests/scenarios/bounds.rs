@@ -8,8 +8,8 @@ use urldb_protocol::{
     MemberDifference, Mistake, Observed, Phase, Promised, State, TextDifference,
 };
 use urldb_render::{
-    Deliveries, LARGEST_BODY, LARGEST_PART, LARGEST_SUMMARY, MailBody, Renderer, Scope, comment,
-    compose, mail_body, markdown, shared_issue, subject,
+    Deliveries, LARGEST_BODY, LARGEST_PART, LARGEST_SUMMARY, LONGEST_SUBJECT, MailBody, Renderer,
+    Scope, comment, compose, mail_body, markdown, shared_issue, subject,
 };
 
 use crate::data::{self, shown};
@@ -151,15 +151,15 @@ fn a_long_subject_keeps_the_project() {
     let path = "https://host0000.example.org/".to_owned() + &"long/".repeat(30);
     envelope.incidents[0].urls[0].url = path;
     let long = subject(&envelope, Scope::News);
-    assert_eq!(long.chars().count(), 70);
+    assert_eq!(long.chars().count(), LONGEST_SUBJECT);
     assert!(
-        long.starts_with("host0000.example.org/long/") && long.ends_with("… [sky-urls]"),
+        long.starts_with("broken: host0000.example.org/long/") && long.ends_with("… [sky-urls]"),
         "{long}"
     );
     envelope.run.project = "x".repeat(100);
     let longer = subject(&envelope, Scope::News);
     assert!(
-        longer.ends_with("x…]") && longer.chars().count() == 70,
+        longer.ends_with("x…]") && longer.chars().count() == LONGEST_SUBJECT,
         "{longer}"
     );
     envelope.run.project = String::new();
@@ -237,10 +237,10 @@ const LEFT: [Option<Because>; 6] = [
 prop_compose! {
     fn any_url(host: String)(
         path in word(20_000), new in any::<bool>(), left in select(LEFT.to_vec()), muted in any::<bool>(),
-        intermittent in any::<bool>(),
+        flapping in any::<bool>(),
     ) -> AffectedUrl {
         let url = format!("https://{host}/{path}");
-        AffectedUrl { new, left, muted, intermittent, ..data::url(&url, &format!("{host}.yaml"), 7) }
+        AffectedUrl { new, left, muted, flapping, ..data::url(&url, &format!("{host}.yaml"), 7) }
     }
 }
 
@@ -319,12 +319,12 @@ fn any_incident() -> impl Strategy<Value = Incident> {
         let phase = select(vec![
             Phase::Opened,
             Phase::Opened,
-            Phase::Reopened,
-            Phase::Became,
-            Phase::Intermittent,
-            Phase::Steady,
-            Phase::Grown,
-            Phase::Shrunk,
+            Phase::Opened,
+            Phase::Changed,
+            Phase::Changed,
+            Phase::Changed,
+            Phase::Changed,
+            Phase::Changed,
             Phase::Unchanged,
             Phase::Closed,
             Phase::Unconfirmed,
@@ -343,7 +343,6 @@ fn any_incident() -> impl Strategy<Value = Incident> {
         Incident {
             redirect: (state == State::Changed).then(|| shown(&redirect)),
             urls,
-            added: 2,
             evidence,
             reminder: true,
             ..data::incident("", phase, &host, state, "2026-11-20 04:17")

@@ -337,8 +337,6 @@ pub(crate) fn silent_host_later(day: &str, runs: u32) -> Envelope {
     silent.runs = runs;
     let thread = BTreeMap::from([("message-id".to_owned(), shown("x"))]);
     silent.threads.insert("maintainers".to_owned(), thread);
-    let told = at("2026-11-19 04:17");
-    silent.notified.insert("maintainers".to_owned(), Some(told));
     add(&mut envelope, silent, None);
     envelope
 }
@@ -429,8 +427,7 @@ pub(crate) fn redirect_rule_grown() -> Envelope {
     envelope.summary.counts.broken = 46;
     envelope.summary.coverage.static_verified = 1_134;
     envelope.summary.coverage.bytes = 2_300_000_000;
-    let mut grown = redirected(Phase::Grown);
-    grown.added = 6;
+    let mut grown = redirected(Phase::Changed);
     for url in &mut grown.urls {
         url.since = Some(grown.since);
         url.last_good = grown.last_good;
@@ -607,7 +604,7 @@ pub(crate) fn mixed() -> Envelope {
         attempts: 1,
         new: true,
         ..Finding::warning(
-            "intermittent",
+            "flapping",
             "https://tiles.example.org/0/0/0.png",
             ("urldb/tiles.example.org.yaml", 3),
             "failed in 3 of the last 10 runs",

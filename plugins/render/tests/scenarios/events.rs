@@ -1,4 +1,4 @@
-//! Incidents over several runs: another cause, open again, comes and goes, in steps, closed.
+//! Incidents over several runs: another cause, open again, flaps, in steps, closed.
 
 use insta::assert_snapshot;
 use jiff::Timestamp;
@@ -58,8 +58,6 @@ fn chapter(event: EventKind, at: Timestamp, evidence: &Evidence, state: State) -
         because: None,
         ack: None,
         notice: None,
-        sure: false,
-        again: false,
         new: false,
         urls: 1,
         affected: 1,
@@ -107,7 +105,7 @@ fn grew() -> Evidence {
 pub(crate) fn became() -> Envelope {
     let mut gone = incident(
         "a986cfd9",
-        Phase::Became,
+        Phase::Changed,
         "data.example.org",
         State::Gone,
         "2026-11-02 04:17",
@@ -148,7 +146,7 @@ pub(crate) fn reopened() -> Envelope {
     let again = at("2026-11-02 12:17");
     let mut gone = incident(
         "d1a7b003",
-        Phase::Reopened,
+        Phase::Opened,
         "api.example.org",
         State::Gone,
         "2026-11-02 12:17",
@@ -177,7 +175,7 @@ pub(crate) fn reopened() -> Envelope {
 }
 
 /// Scenario 03: the third break; `seen` is the state in this run.
-pub(crate) fn comes_and_goes(phase: Phase, seen: State) -> Envelope {
+pub(crate) fn flapping(phase: Phase, seen: State) -> Envelope {
     let mut unsteady = incident(
         "c7e0a1f2",
         phase,
@@ -188,7 +186,7 @@ pub(crate) fn comes_and_goes(phase: Phase, seen: State) -> Envelope {
     unsteady.host_urls = 30;
     unsteady.last_good = Some(day(5));
     unsteady.urls = vec![AffectedUrl {
-        intermittent: true,
+        flapping: true,
         seen: Some(seen),
         breaks: vec![day(2), day(4), day(6)],
         ..broken(DATA, "files.example.org.yaml", 31, day(6), day(5))
@@ -226,7 +224,6 @@ fn half(phase: Phase) -> Incident {
             }
         })
         .collect();
-    half.left = 20;
     half.evidence = Evidence {
         promised: grew().promised,
         tried: 20,
@@ -236,13 +233,12 @@ fn half(phase: Phase) -> Incident {
 }
 
 pub(crate) fn shrunk() -> Envelope {
-    run(day(4), half(Phase::Shrunk), (20, 0))
+    run(day(4), half(Phase::Changed), (20, 0))
 }
 
 pub(crate) fn closed_in_two_steps() -> Envelope {
     let mut half = half(Phase::Closed);
     half.closed = Some(day(6));
-    half.left = 40;
     for url in &mut half.urls[20..] {
         url.left = Some(Because::Recovered);
         url.until = Some(day(6));
@@ -309,13 +305,13 @@ fn broken_again() {
 }
 
 #[test]
-fn a_url_that_comes_and_goes() {
-    let news = comes_and_goes(Phase::Intermittent, State::Gone);
-    assert_snapshot!("event-intermittent", texts(news));
-    let after_a_recovery = comes_and_goes(Phase::Reopened, State::ServerError);
-    assert_snapshot!("event-intermittent-unconfirmed", texts(after_a_recovery));
-    let good_today = comes_and_goes(Phase::Unchanged, State::Ok);
-    assert_snapshot!("event-intermittent-good", texts(good_today));
+fn a_flapping_url() {
+    let news = flapping(Phase::Changed, State::Gone);
+    assert_snapshot!("event-flapping", texts(news));
+    let after_a_recovery = flapping(Phase::Opened, State::ServerError);
+    assert_snapshot!("event-flapping-unconfirmed", texts(after_a_recovery));
+    let good_today = flapping(Phase::Unchanged, State::Ok);
+    assert_snapshot!("event-flapping-good", texts(good_today));
 }
 
 #[test]

@@ -15,8 +15,9 @@ use std::path::{Path, PathBuf};
 use insta::assert_snapshot;
 use urldb_protocol::{Delay, Envelope, Incident, Phase, State};
 use urldb_render::{
-    Deliveries, Renderer, Scope, StuckMessages, TerminalOptions, annotations, comment, compose,
-    issue, mail_body, markdown, reminder_comment, shared_issue, subject, terminal,
+    Deliveries, LONGEST_SUBJECT, Renderer, Scope, StuckMessages, TerminalOptions, annotations,
+    comment, compose, issue, mail_body, markdown, reminder_comment, shared_issue, subject,
+    terminal,
 };
 
 /// One scenario: the report of a run, and what became of its deliveries.
@@ -31,7 +32,7 @@ impl Scenario {
     fn new(name: &'static str, mut envelope: Envelope, delivered: &[&'static str]) -> Self {
         let urls = envelope.incidents.iter().flat_map(|it| &it.urls);
         let counts = &mut envelope.summary.counts;
-        counts.new = urls.filter(|url| url.new && !url.intermittent).count() as u64;
+        counts.new = urls.filter(|url| url.new && !url.flapping).count() as u64;
         *counts = counts.of_all(counts.urls);
         Self {
             name,
@@ -74,8 +75,8 @@ impl Scenario {
     fn mail(&self, scope: Scope<'_>) -> (String, String) {
         // Recoveries go into the threads of their incidents.
         let mut envelope = self.envelope.clone();
-        let is_told = |incident: &Incident| scope != Scope::News || incident.closed.is_none();
-        envelope.incidents.retain(is_told);
+        let is_delivered = |incident: &Incident| scope != Scope::News || incident.closed.is_none();
+        envelope.incidents.retain(is_delivered);
         let template = include_str!("../../../../templates/email.html");
         let renderer = Renderer::new([("email.html", template.to_owned())]).unwrap();
         let (notifier, subject, html) = ("maintainers", "the subject", "email.html");
@@ -253,7 +254,7 @@ fn opening_mails() {
         let scenario = scenario(name);
         let (text, html) = scenario.mail(Scope::News);
         let subject = subject(&scenario.envelope, Scope::News);
-        assert!(subject.chars().count() <= 70, "{subject}");
+        assert!(subject.chars().count() <= LONGEST_SUBJECT, "{subject}");
         assert_snapshot!(
             format!("{}-mail", scenario.name),
             format!("{subject}\n{text}")

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use insta::assert_snapshot;
 use jiff::Timestamp;
 use urldb_protocol::{
-    Because, CommitInfo, Counts, Evidence, FileCounts, Finding, HostOverview, Incident,
-    IncidentOverview, LogEntry, LogEvent, Mistake, Observed, Overview, Phase, ProjectInfo,
-    Promised, RunCounts, RunSummary, State, ToldIncident,
+    Because, CommitInfo, Counts, DeliveredIncident, Evidence, FileCounts, Finding, HostOverview,
+    Incident, IncidentOverview, LogEntry, LogEvent, Mistake, Observed, Overview, Phase,
+    ProjectInfo, Promised, RunCounts, RunSummary, State,
 };
 use urldb_render::{StatusScope, TerminalOptions, log, status, status_document};
 
@@ -82,7 +82,7 @@ fn all_good(last: &str, now: &str) -> Overview {
         version: "0.1.0".to_owned(),
         now: at(now),
         last_run: Some(run(last, None, 1_247)),
-        blind: None,
+        impaired: None,
         last_complete: Some(run(last, None, 1_247)),
         since_complete: vec![],
         counts: counts(1_247, 0),
@@ -110,7 +110,7 @@ fn opened(incident: Incident) -> IncidentOverview {
         domain: incident.host.clone(),
         reason: incident.reason.clone(),
         steps: vec![],
-        told: ToldIncident::Whole,
+        delivered: DeliveredIncident::Whole,
         results: None,
         copies: None,
         incident,
@@ -202,7 +202,7 @@ fn mixed() -> Overview {
         new: false,
     }];
     overview.warnings = vec![Finding::warning(
-        "intermittent",
+        "flapping",
         "https://tiles.example.org/0/0/0.png",
         ("urldb/tiles.example.org.yaml", 3),
         "failed in 3 of its last 10 runs",
@@ -225,24 +225,18 @@ fn entry(at_text: &str, event: LogEvent, urls: u64) -> LogEntry {
         run: None,
         notice: None,
         incident: Some("c2992e2a".to_owned()),
-        notified: vec![],
         commit: None,
     }
 }
 
 /// The history of the silent host, until it has recovered.
 fn history() -> Vec<LogEntry> {
-    let told = |verb: &str| vec!["mail sent".to_owned(), format!("issue #41 {verb}")];
     vec![
         LogEntry {
             since: Some(at("2026-11-18 04:17")),
-            notified: told("closed"),
             ..entry("2026-11-24 04:17", LogEvent::Recovered, 100)
         },
-        LogEntry {
-            notified: told("opened"),
-            ..entry("2026-11-19 04:17", LogEvent::Broken, 100)
-        },
+        entry("2026-11-19 04:17", LogEvent::Broken, 100),
         entry("2026-11-18 04:17", LogEvent::Unconfirmed, 100),
         LogEntry {
             incident: None,

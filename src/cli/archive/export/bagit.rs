@@ -53,8 +53,12 @@ pub(super) fn run(target: &Path, args: &Args, context: &Context) -> anyhow::Resu
                 // Writing to a string cannot fail.
                 let _ = write!(urls, "{}\tdata/{name}\t{captured}", promised.url);
                 if has_variants {
-                    let headers = promised.variant.as_deref().unwrap_or_default();
-                    let headers: Vec<&str> = headers.lines().collect();
+                    let headers: Vec<&str> = promised
+                        .variant
+                        .as_deref()
+                        .unwrap_or_default()
+                        .lines()
+                        .collect();
                     let _ = write!(urls, "\t{}", headers.join("; ").replace('\t', " "));
                 }
                 urls.push('\n');
@@ -192,9 +196,11 @@ fn sources<'a>(
     copies: &'a ArchivedResponses,
 ) -> impl Iterator<Item = anyhow::Result<Payload<'a>>> + 'a {
     let digest = promised.sha256.map(Digest::sha256);
-    let by_digest = digest.and_then(|digest| copies.by_digest.get(&digest));
-    let by_digest = by_digest.into_iter().flatten();
-    let by_digest = by_digest.map(|line| catalogue.payload_at(line.clone()));
+    let by_digest = digest
+        .and_then(|digest| copies.by_digest.get(&digest))
+        .into_iter()
+        .flatten()
+        .map(|line| catalogue.payload_at(line.clone()));
     // Lookups of the URL wait until all copies turned out to be damaged.
     let by_url = std::iter::once_with(move || contents(catalogue, promised)).flatten();
     by_digest.chain(by_url)
@@ -239,8 +245,9 @@ fn contents<'a>(
         let digest = &capture.line.digest;
         digest.parse::<Digest>().is_err() || known.insert(digest.clone())
     });
-    let each = captures.into_iter();
-    let each = each.map(|capture| catalogue.payload_at(capture.line));
+    let each = captures
+        .into_iter()
+        .map(|capture| catalogue.payload_at(capture.line));
     Box::new(each.chain(std::iter::once_with(last)))
 }
 

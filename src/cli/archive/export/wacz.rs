@@ -38,13 +38,13 @@ pub(super) fn run(target: &Path, args: &Args, context: &Context) -> anyhow::Resu
     } else {
         let mut contents = WaczContents::default();
         let path = context.directory.join(target);
-        let written = urldb_files::write_new_atomically_with(&path, |file| {
+        urldb_files::write_new_atomically_with(&path, |file| {
             let (mut out, written) = export.write(&about, &titles, BufWriter::new(file))?;
             out.flush()?;
             contents = written;
             anyhow::Ok(())
-        });
-        written.map_err(|error| refusal(error, target))?;
+        })
+        .map_err(|error| refusal(error, target))?;
         contents
     };
     if contents.lost > 0 {
@@ -144,16 +144,21 @@ fn read_records(
 
 /// The URLs of a record under a name of its domain.
 fn urls(metadata: &Metadata, host: &str, record: &Record) -> Vec<String> {
-    let schemes = metadata.schemes_of(record).into_iter();
-    let urls = schemes.filter_map(|scheme| RequestUrl::new(scheme, host, &record.path));
-    urls.map(String::from).collect()
+    metadata
+        .schemes_of(record)
+        .into_iter()
+        .filter_map(|scheme| RequestUrl::new(scheme, host, &record.path))
+        .map(String::from)
+        .collect()
 }
 
 /// The request of a record; `None` for a GET.
 fn request_of(record: &Record) -> Option<StoredRequest> {
     let request = urldb_verdict::Request::of(record);
-    let mut headers = request.headers.iter();
-    let content_type = headers.find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+    let content_type = request
+        .headers
+        .iter()
+        .find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
     (request.method != "GET").then(|| StoredRequest {
         content_type: content_type.map(|(_, it)| it.clone()).unwrap_or_default(),
         method: request.method.clone(),

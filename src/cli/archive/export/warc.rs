@@ -97,8 +97,8 @@ fn write_copy(file: &Path, copy: &Path, options: WriteOptions) -> anyhow::Result
 }
 
 fn write(file: &Path, output: &mut File, options: WriteOptions) -> anyhow::Result<u64> {
-    let writer = Writer::new(BufWriter::new(output), Compression::Gzip);
-    let writer = writer.with_version(options.version);
+    let writer =
+        Writer::new(BufWriter::new(output), Compression::Gzip).with_version(options.version);
     if options.skip_lengths {
         write_records(file, writer.with_skip_lengths())
     } else {

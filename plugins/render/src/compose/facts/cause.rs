@@ -48,8 +48,11 @@ impl OpenGroup<'_> {
     fn rejected(&self) -> Option<&CertificateDates> {
         let first = self.group.first();
         let notice = first.notice.as_ref().filter(|_| notices::is_end(first));
-        let certificate = first.evidence.certificate.as_ref();
-        certificate.or(notice.and_then(|notice| notice.certificate.as_ref()))
+        first
+            .evidence
+            .certificate
+            .as_ref()
+            .or(notice.and_then(|notice| notice.certificate.as_ref()))
     }
 
     /// The promised and the observed bytes of one URL.
@@ -104,8 +107,9 @@ impl OpenGroup<'_> {
         facts.extend(evidence.contents.as_ref().map(contents).unwrap_or_default());
         // The finding of this run is newer than the evidence, which may be that of the first run.
         let finding = self.envelope.finding_about(evidence);
-        let cause = finding.and_then(|finding| finding.not_archived.as_deref());
-        let cause = cause.or(evidence.not_archived.as_deref());
+        let cause = finding
+            .and_then(|finding| finding.not_archived.as_deref())
+            .or(evidence.not_archived.as_deref());
         facts.extend(cause.map(|cause| Fact::new("not archived", Text::new().outside(cause))));
         facts
     }
@@ -113,8 +117,8 @@ impl OpenGroup<'_> {
     /// Content that differs from request to request: the promise, and the sentence about the requests.
     fn unsettled(&self) -> Vec<Fact> {
         let evidence = self.evidence();
-        let promised = promised_content(&evidence.promised).filter(|_| self.is_one_url());
-        let mut facts: Vec<Fact> = promised
+        let mut facts: Vec<Fact> = promised_content(&evidence.promised)
+            .filter(|_| self.is_one_url())
             .map(|text| Fact::new("promised", text))
             .into_iter()
             .collect();
@@ -122,8 +126,10 @@ impl OpenGroup<'_> {
         let text = if self.is_one_url() {
             detail
         } else {
-            let path = Text::new().path(&path_of(&evidence.url));
-            path.own(": ").and(detail)
+            Text::new()
+                .path(&path_of(&evidence.url))
+                .own(": ")
+                .and(detail)
         };
         facts.extend((!evidence.detail.is_empty()).then(|| Fact::new("seen", text)));
         facts
@@ -288,12 +294,17 @@ impl OpenGroup<'_> {
 
     /// Whether no other host of the report has a fault of TLS.
     fn others_are_valid(&self) -> bool {
-        let faulty = self.envelope.findings.iter().filter(|finding| {
-            let reason = finding.reason.as_deref().unwrap_or_default();
-            reason.starts_with("tls")
-        });
-        let hosts = faulty.map(|finding| host_of(&finding.url));
-        hosts
+        self.envelope
+            .findings
+            .iter()
+            .filter(|finding| {
+                finding
+                    .reason
+                    .as_deref()
+                    .unwrap_or_default()
+                    .starts_with("tls")
+            })
+            .map(|finding| host_of(&finding.url))
             .into_iter()
             .all(|host| host == self.group.first().host)
     }
@@ -372,14 +383,18 @@ fn essence(content_type: &str) -> &str {
 
 fn answered_redirect(target: &str, observed: &Observed) -> Text {
     let status = observed.redirect_status.map(status_line);
-    let status = status.map_or_else(Text::new, |status| status.own(" "));
-    status.own("to ").code(target)
+    status
+        .map_or_else(Text::new, |status| status.own(" "))
+        .own("to ")
+        .code(target)
 }
 
 fn promised_redirect(promised: &Promised, target: &str) -> Text {
     let status = promised.status.map(status_line);
-    let status = status.map_or_else(Text::new, |status| status.own(" "));
-    status.own("to ").code(target)
+    status
+        .map_or_else(Text::new, |status| status.own(" "))
+        .own("to ")
+        .code(target)
 }
 
 /// An HTTP date in our form; as the server wrote it if the date is not valid.

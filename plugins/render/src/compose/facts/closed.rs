@@ -16,21 +16,34 @@ use crate::text::Text;
 
 /// The evidence of a closed incident.
 pub(super) fn closed_facts(group: &Group<'_>, envelope: &Envelope) -> Vec<Fact> {
+    let first = group.first();
+    if first.urls.is_empty() {
+        return vec![continued(first)];
+    }
     let mut facts = match group.end() {
         Because::Removed => vec![removed(group, envelope)],
         Because::Accepted => accepted(group),
-        Because::Recovered | Because::Steady => {
-            let first = group.first();
-            let notice = first.notice.as_ref().filter(|_| notices::is_end(first));
-            let renewal = notice.and_then(notices::renewal).into_iter();
-            renewal
-                .chain(served(group, &first.evidence.promised))
-                .collect()
-        }
+        Because::Recovered | Because::Steady => first
+            .notice
+            .as_ref()
+            .filter(|_| notices::is_end(first))
+            .and_then(notices::renewal)
+            .into_iter()
+            .chain(served(group, &first.evidence.promised))
+            .collect(),
     };
     facts.push(Fact::new("broken", broken(group, envelope)));
     facts.extend(others(group));
     facts
+}
+
+/// The end of an incident whose URLs are no longer the reader's.
+fn continued(incident: &Incident) -> Fact {
+    let text = match &incident.merged_into {
+        Some(into) => Text::from("in incident ").outside(into),
+        None => Text::from("this section takes none of its URLs any more"),
+    };
+    Fact::new("goes on", text)
 }
 
 fn removed(group: &Group<'_>, envelope: &Envelope) -> Fact {
@@ -56,8 +69,11 @@ fn accepted(group: &Group<'_>) -> Vec<Fact> {
     if group.cause().subject != Subject::Url {
         return Vec::new();
     }
-    let mut chapters = first.chapters.iter().rev();
-    let last = chapters.find(|it| it.because == Some(Because::Accepted) && it.evidence.is_some());
+    let last = first
+        .chapters
+        .iter()
+        .rev()
+        .find(|it| it.because == Some(Because::Accepted) && it.evidence.is_some());
     let text_of = promised_content;
     let before = text_of(&first.evidence.promised);
     let Some(evidence) = last.and_then(|chapter| chapter.evidence.as_ref()) else {
@@ -93,7 +109,7 @@ fn served(group: &Group<'_>, promised: &Promised) -> Option<Fact> {
 
 /// The URLs that left for another reason than most.
 fn others(group: &Group<'_>) -> Vec<Fact> {
-    let others = [
+    [
         (
             Because::Accepted,
             "accepted",
@@ -104,17 +120,19 @@ fn others(group: &Group<'_>) -> Vec<Fact> {
             "removed",
             "no longer in the database, and not requested",
         ),
-    ];
-    let others = others.into_iter().filter_map(|(because, name, what)| {
+    ]
+    .into_iter()
+    .filter_map(|(because, name, what)| {
         let urls: u64 = group
             .incidents
             .iter()
             .map(|it| it.left_because(because))
             .sum();
-        let is_told = urls == 0 || because == group.end();
-        (!is_told).then(|| Fact::new(name, Text::from(format!("{}: {what}", count(urls, "URL")))))
-    });
-    others.collect()
+        let is_delivered = urls == 0 || because == group.end();
+        (!is_delivered)
+            .then(|| Fact::new(name, Text::from(format!("{}: {what}", count(urls, "URL")))))
+    })
+    .collect()
 }
 
 /// The times at which the URLs were broken, and in which ways.

@@ -30,10 +30,9 @@ pub(super) fn facts(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'_>) 
         scope,
     };
     let mut facts: Vec<Fact> = open.before().into_iter().collect();
-    facts.extend(open.newcomers());
     facts.extend(open.left());
     facts.extend(open.ack());
-    if group.comes_and_goes() {
+    if group.is_flapping() {
         facts.extend(open.used());
         facts.extend(open.today());
         facts.extend(open.last_good().filter(|_| !group.is_good_today()));
@@ -72,14 +71,19 @@ pub(crate) fn evidence_facts(incident: &Incident, envelope: &Lookup<'_>) -> Vec<
     let promised = promised_text.map(|text| Fact::new("promised", text));
     let mut facts: Vec<Fact> = if incident.state == State::Ok {
         let observed = &incident.evidence.observed;
-        let served = content(observed.length, &served_digests, None);
-        let served = served.map(|text| Fact::new("served", text.own(", as promised")));
-        served.or(promised).into_iter().collect()
+        content(observed.length, &served_digests, None)
+            .map(|text| Fact::new("served", text.own(", as promised")))
+            .or(promised)
+            .into_iter()
+            .collect()
     } else {
         let facts = open.cause_facts();
         let has_promise = facts.iter().any(|fact| fact.name == "promised");
-        let promised = promised.filter(|_| !has_promise);
-        promised.into_iter().chain(facts).collect()
+        promised
+            .filter(|_| !has_promise)
+            .into_iter()
+            .chain(facts)
+            .collect()
     };
     facts.extend(open.explained());
     facts.extend(open.seen());

@@ -11,7 +11,7 @@ use crate::compose::lookup::Lookup;
 use crate::compose::scope::Scope;
 use crate::compose::urls::{path_of, prefix};
 use crate::message::Fact;
-use crate::numbers::{age, count, day, moment, number, share};
+use crate::numbers::{age, count, moment, number, share};
 use crate::sentences::{Cause, Subject, copies_text, is_unsettled};
 use crate::text::Text;
 use crate::uses::notable_uses;
@@ -36,14 +36,10 @@ impl OpenGroup<'_> {
         self.cause.subject == Subject::Url
     }
 
-    /// The common prefix of many URLs; of an incident that has grown, the prefix of the new ones.
+    /// The common prefix of many URLs.
     pub(super) fn where_is(&self) -> Option<Fact> {
-        let first = self.group.first();
         let all = self.group.urls_now();
         if self.group.incidents.len() > 1 {
-            return None;
-        }
-        if first.phase == Phase::Grown && self.scope.tells_growth() {
             return None;
         }
         let is_host_wide = all >= self.group.host_urls();
@@ -65,8 +61,8 @@ impl OpenGroup<'_> {
             let copied = self
                 .group
                 .urls()
-                .filter(|url| of(url).is_some_and(|it| it.count > 0));
-            let copied = copied.count() as u64;
+                .filter(|url| of(url).is_some_and(|it| it.count > 0))
+                .count() as u64;
             let text = format!(
                 "{} {} bytes that other URLs serve: ",
                 count(copied, "URL"),
@@ -111,7 +107,10 @@ impl OpenGroup<'_> {
         } = *self.evidence();
         let state = self.group.first().state;
         let answered = !matches!(state, State::Unreachable | State::Inconclusive | State::Ok);
-        if requests == 0 || !answered || self.is_unsettled() || is_only_told(self.evidence(), state)
+        if requests == 0
+            || !answered
+            || self.is_unsettled()
+            || is_only_delivered(self.evidence(), state)
         {
             return None;
         }
@@ -171,34 +170,17 @@ impl OpenGroup<'_> {
             return None;
         }
         let mut text = Text::from(moment(since)).own(format!(" ({})", age(since, started)));
-        let runs = self.group.incidents.iter().map(|incident| incident.runs);
-        let runs = runs.min().unwrap_or_default();
+        let runs = self
+            .group
+            .incidents
+            .iter()
+            .map(|incident| incident.runs)
+            .min()
+            .unwrap_or_default();
         if runs > 1 {
             text = text.own(format!(", {} in a row", count(runs.into(), "run")));
         }
-        if let Some(day) = self.notified_on().filter(|_| self.scope == Scope::Run) {
-            text = text.own("; notified on ").and(day);
-        }
         Some(Fact::new("since", text))
-    }
-
-    /// The day of the last message about a known incident; with the notifiers that were told, if another one
-    /// still has to be.
-    fn notified_on(&self) -> Option<Text> {
-        let first = self.group.first();
-        if first.phase != Phase::Unchanged {
-            return None;
-        }
-        let told = || {
-            let notified = first.notified.iter();
-            notified.filter_map(|(name, at)| Some((name.as_str(), (*at)?)))
-        };
-        let text = Text::from(day(told().map(|(_, at)| at).max()?));
-        let names: Vec<&str> = told().map(|(name, _)| name).collect();
-        if names.len() == first.notified.len() {
-            return Some(text);
-        }
-        Some(text.own(" (").outside(&names.join(", ")).own(")"))
     }
 
     pub(super) fn last_good(&self) -> Option<Fact> {
@@ -206,8 +188,9 @@ impl OpenGroup<'_> {
             .group
             .incidents
             .iter()
-            .map(|incident| incident.last_good);
-        let last = last.min().flatten()?;
+            .map(|incident| incident.last_good)
+            .min()
+            .flatten()?;
         Some(Fact::new("last good", Text::from(moment(last))))
     }
 
@@ -219,8 +202,11 @@ impl OpenGroup<'_> {
             Some(ip_and_port(address).0)
         };
         let address = ip(self.group.first())?;
-        let mut incidents = self.group.incidents.iter();
-        let same = incidents.all(|incident| ip(incident).as_deref() == Some(&*address));
+        let same = self
+            .group
+            .incidents
+            .iter()
+            .all(|incident| ip(incident).as_deref() == Some(&*address));
         if hosts < 2 || !same || self.group.phase() == Phase::Unknown {
             return None;
         }
@@ -237,7 +223,7 @@ impl OpenGroup<'_> {
 }
 
 /// Whether nothing is known of changed bytes but a sentence.
-fn is_only_told(evidence: &Evidence, state: State) -> bool {
+fn is_only_delivered(evidence: &Evidence, state: State) -> bool {
     state == State::Changed && evidence.observed == Observed::default()
 }
 

@@ -1,9 +1,7 @@
 //! The facts about the past of a group: what it was before, what came and left, and the times of its URLs.
 
 use jiff::{SignedDuration, Timestamp};
-use urldb_protocol::{
-    AffectedUrl, Because, Chapter, EventKind, Evidence, Incident, Phase, Span, State,
-};
+use urldb_protocol::{AffectedUrl, Because, Chapter, EventKind, Evidence, Incident, Span, State};
 
 use super::open::OpenGroup;
 use crate::message::Fact;
@@ -29,10 +27,10 @@ impl OpenGroup<'_> {
     pub(super) fn before(&self) -> Option<Fact> {
         let incident = self.only()?;
         let spans = incident.affected().find_map(|url| url.before.last());
-        if let Some(span) = spans.filter(|_| !self.group.comes_and_goes()) {
-            let earlier = causes(incident).rfind(|chapter| chapter.at < span.to);
-            let text =
-                earlier.map_or_else(|| Text::from("broken"), |it| chapter_cause(incident, it));
+        if let Some(span) = spans.filter(|_| !self.group.is_flapping()) {
+            let text = causes(incident)
+                .rfind(|chapter| chapter.at < span.to)
+                .map_or_else(|| Text::from("broken"), |it| chapter_cause(incident, it));
             return Some(Fact::new("before", text.own(" ").own(span_text(span))));
         }
         let (before, last) = former_cause(incident)?;
@@ -42,21 +40,13 @@ impl OpenGroup<'_> {
         Some(Fact::new("before", text))
     }
 
-    /// The URLs that are new to the reader.
-    pub(super) fn newcomers(&self) -> Option<Fact> {
-        let is_grown = self.group.phase() == Phase::Grown && self.scope.tells_growth();
-        let new = self.group.urls().filter(|url| url.new).count() as u64;
-        (is_grown && new > 0)
-            .then(|| Fact::new("new", Text::from(count(new, "URL")).own(", listed here")))
-    }
-
     /// The URLs that have left, and why.
     pub(super) fn left(&self) -> Vec<Fact> {
         let Some(incident) = self.only() else {
             return Vec::new();
         };
         let all = number(incident.urls.len() as u64);
-        let reasons = [
+        [
             ("recovered", Because::Recovered, ""),
             ("recovered", Because::Steady, ", as promised for a week"),
             (
@@ -65,8 +55,9 @@ impl OpenGroup<'_> {
                 ", as promised by a changed promise",
             ),
             ("removed", Because::Removed, ", no longer in the database"),
-        ];
-        let facts = reasons.into_iter().filter_map(|(name, because, what)| {
+        ]
+        .into_iter()
+        .filter_map(|(name, because, what)| {
             let left = incident.urls.iter().filter(|url| url.left == Some(because));
             let number_left = left.clone().count() as u64;
             let mut runs: Vec<Timestamp> = left.filter_map(|url| url.until).collect();
@@ -79,11 +70,11 @@ impl OpenGroup<'_> {
                 [] => text,
             };
             (number_left > 0).then(|| Fact::new(name, Text::from(text)))
-        });
-        facts.collect()
+        })
+        .collect()
     }
 
-    /// The sight of this run of URLs that come and go.
+    /// The sight of this run of flapping URLs.
     pub(super) fn today(&self) -> Vec<Fact> {
         let incident = self.group.first();
         let mut facts = vec![];
@@ -96,7 +87,7 @@ impl OpenGroup<'_> {
                 seen if seen == incident.state && is_own => self.sight(&incident.evidence),
                 seen => self.in_other_state(seen),
             });
-            facts.extend(text.map(|text| Fact::new("today", text)));
+            facts.extend(text.map(|text| Fact::new("now", text)));
         }
         let mut breaks: Vec<Timestamp> = self
             .group
@@ -106,7 +97,7 @@ impl OpenGroup<'_> {
             .collect();
         breaks.sort_unstable();
         breaks.dedup();
-        facts.extend(breaks_text(&breaks).map(|text| Fact::new("broken", text)));
+        facts.extend(breaks_text(&breaks).map(|text| Fact::new("breaks", text)));
         facts
     }
 
@@ -151,13 +142,10 @@ impl OpenGroup<'_> {
     pub(super) fn last_good_of_urls(&self) -> Option<Fact> {
         let (last, urls) = last_of(self.group.urls(), |url| url.last_good)?;
         let all = self.group.urls_now();
-        let is_new = self.group.phase() == Phase::Grown && self.scope.tells_growth();
         (urls < all).then(|| {
-            let which = match (is_new, urls) {
-                (true, 1) => "the new URL".to_owned(),
-                (true, _) => format!("the {} new URLs", number(urls)),
-                (false, 1) => "the last URL".to_owned(),
-                (false, _) => format!("the last {} URLs", number(urls)),
+            let which = match urls {
+                1 => "the last URL".to_owned(),
+                _ => format!("the last {} URLs", number(urls)),
             };
             Fact::new(
                 "last good",
@@ -168,8 +156,7 @@ impl OpenGroup<'_> {
 
     /// URLs of the incident that are broken in another way.
     pub(super) fn others(&self) -> Option<Fact> {
-        let incident = self.only()?;
-        let mut others = incident.affected().filter(|url| url.state.is_some());
+        let mut others = self.only()?.affected().filter(|url| url.state.is_some());
         let first = others.next()?.state?;
         let number = 1 + others.count() as u64;
         let text = format!("{} in another way, such as {first}", count(number, "URL"));
@@ -202,8 +189,10 @@ impl OpenGroup<'_> {
 
 /// The events that tell a cause, with its evidence.
 fn causes(incident: &Incident) -> impl DoubleEndedIterator<Item = &Chapter> {
-    let chapters = incident.chapters.iter();
-    chapters.filter(|chapter| chapter.state.is_some() && chapter.evidence.is_some())
+    incident
+        .chapters
+        .iter()
+        .filter(|chapter| chapter.state.is_some() && chapter.evidence.is_some())
 }
 
 /// The events that told the cause before the present one, and the present one.
@@ -251,8 +240,11 @@ pub(super) fn runs(times: impl Iterator<Item = Timestamp>) -> Vec<Timestamp> {
 
 /// The run of a time: one of `runs`.
 pub(super) fn run_of(runs: &[Timestamp], time: Timestamp) -> Timestamp {
-    let mut earlier = runs.iter().rev().filter(|run| **run <= time);
-    earlier.next().copied().unwrap_or(time)
+    runs.iter()
+        .rev()
+        .copied()
+        .find(|run| *run <= time)
+        .unwrap_or(time)
 }
 
 /// `3 times: 2026-11-02, 2026-11-04, 2026-11-06`, or `5 times, last on 2026-11-08`.
@@ -315,21 +307,22 @@ pub(crate) fn cause_of_chapter(
 }
 
 /// The ways in which the URLs of an incident were broken, in their order: `grew by 199 bytes, then answers
-/// 404 Not Found`. Absent if there was one way only, which the reader knows.
+/// 404 Not Found`.
 pub(super) fn ways(incident: &Incident) -> Option<Text> {
-    let chapters = incident.chapters.iter();
-    let told = chapters.filter(|chapter| {
-        let is_cause = matches!(
-            chapter.event,
-            EventKind::Opened | EventKind::Reopened | EventKind::Became
-        );
-        is_cause && chapter.state.is_some()
-    });
-    let mut ways: Vec<String> = told
+    let mut ways: Vec<String> = incident
+        .chapters
+        .iter()
+        .filter(|chapter| {
+            let is_cause = matches!(
+                chapter.event,
+                EventKind::Opened | EventKind::Reopened | EventKind::Became
+            );
+            is_cause && chapter.state.is_some()
+        })
         .map(|chapter| chapter_cause(incident, chapter).plain())
         .collect();
     ways.dedup();
-    (ways.len() > 1 || incident.unheard).then(|| Text::new().outside(&ways.join(", then ")))
+    (!ways.is_empty()).then(|| Text::new().outside(&ways.join(", then ")))
 }
 
 #[cfg(test)]
