@@ -256,7 +256,7 @@ fn check(settings: &Settings) -> Result<(), TestCaseError> {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 16,
+        cases: 8,
         max_shrink_iters: 20,
         failure_persistence: None,
         ..ProptestConfig::default()

@@ -88,9 +88,10 @@ fn archive_get_and_list_suggest_what_is_there() {
     sandbox
         .exits(2, "archive list http://other.example/")
         .complains("`urldb archive list` shows what is");
-    Sandbox::new("")
-        .exits(2, "archive list")
-        .complains(&["there is no archive at", "`urldb run` makes one"]);
+    Sandbox::new("").exits(2, "archive list").complains(&[
+        "there is no archive at",
+        "by default of a URL with a promised length or digest",
+    ]);
 }
 
 #[test]

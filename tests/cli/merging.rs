@@ -357,21 +357,15 @@ fn with_twenty(door: &str) -> (Repository, [Vec<String>; 2]) {
 
 #[test]
 fn twenty_commits_are_rebased_and_picked() {
-    for door in DOORS {
-        for operation in ["rebase", "cherry-pick"] {
-            let _case = Case((door, operation));
-            let (repository, added) = with_twenty(door);
-            let commits = if operation == "rebase" {
-                "other"
-            } else {
-                "main..other"
-            };
-            repository.completes(door, &[operation, commits], &[operation, "--continue"]);
-            let paths: Vec<&str> = added.iter().flatten().map(String::as_str).collect();
-            repository.assert_file(FILE, &file("one", &paths));
-            let count = repository.git("rev-list --count HEAD");
-            assert_eq!(count.trim(), "41");
-        }
+    let operations = [("rebase", "other"), ("cherry-pick", "main..other")];
+    for (door, (operation, commits)) in DOORS.into_iter().zip(operations) {
+        let _case = Case((door, operation));
+        let (repository, added) = with_twenty(door);
+        repository.completes(door, &[operation, commits], &[operation, "--continue"]);
+        let paths: Vec<&str> = added.iter().flatten().map(String::as_str).collect();
+        repository.assert_file(FILE, &file("one", &paths));
+        let count = repository.git("rev-list --count HEAD");
+        assert_eq!(count.trim(), "41");
     }
 }
 

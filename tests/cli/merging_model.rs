@@ -261,7 +261,7 @@ fn undisputed(text: &str) -> (String, usize) {
 #[test]
 fn random_databases_are_merged_as_the_model_says() {
     let (mut clean, mut disputed, mut removed) = (0, 0, 0);
-    for seed in 1..=10_u64 {
+    for seed in 1..=5_u64 {
         let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ seed);
         let base: Tree = (0..12)
             .map(|number| (format!("h{number}.test"), random.file()))
@@ -328,7 +328,7 @@ fn random_databases_are_merged_as_the_model_says() {
     }
     // The databases must not be too easy.
     assert!(
-        clean > 100 && disputed > 60 && removed > 20,
+        clean > 50 && disputed > 30 && removed > 10,
         "{clean} {disputed} {removed}"
     );
 }

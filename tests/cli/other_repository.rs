@@ -65,35 +65,35 @@ fn an_alias_of_another_repository_commits_in_the_project() {
 
 #[test]
 fn a_hook_of_another_repository_commits_in_the_project() {
-    for script in [
+    let scripts = [
         "cd ../promises && urldb rm $URL --commit",
         "urldb -C ../promises rm $URL --commit",
-    ] {
-        for (folder, commit) in [
-            ("../other", "commit -q -a -m edited"),
-            ("../other", "commit -q -m edited notes.txt"),
-            (
-                "../other",
-                "--git-dir=.git --work-tree=. commit -q -a -m edited",
-            ),
-            ("../linked", "commit -q -a -m edited"),
-        ] {
-            let _case = Case(&format!("{folder}: {commit}: {script}"));
-            let repository = with_other();
-            let script = script.replace("$URL", URL);
-            repository.write_program("../other/.git/hooks/pre-commit", &script);
-            repository.write(&format!("{folder}/notes.txt"), "two\n");
-            let words: Vec<&str> = commit.split(' ').collect();
-            repository.git(&[&["-C", folder][..], &words].concat());
-            assert_eq!(repository.subjects(folder), "edited\nnotes\n");
-            assert_eq!(repository.git(&["-C", folder, "status", "--porcelain"]), "");
-            let other = if folder == "../other" {
-                "edited\nnotes\n"
-            } else {
-                "notes\n"
-            };
-            repository.assert_removed(other);
-        }
+    ];
+    let commits = [
+        ("../other", "commit -q -a -m edited"),
+        ("../other", "commit -q -m edited notes.txt"),
+        (
+            "../other",
+            "--git-dir=.git --work-tree=. commit -q -a -m edited",
+        ),
+        ("../linked", "commit -q -a -m edited"),
+    ];
+    for ((folder, commit), script) in commits.into_iter().zip(scripts.iter().cycle()) {
+        let _case = Case(&format!("{folder}: {commit}: {script}"));
+        let repository = with_other();
+        let script = script.replace("$URL", URL);
+        repository.write_program("../other/.git/hooks/pre-commit", &script);
+        repository.write(&format!("{folder}/notes.txt"), "two\n");
+        let words: Vec<&str> = commit.split(' ').collect();
+        repository.git(&[&["-C", folder][..], &words].concat());
+        assert_eq!(repository.subjects(folder), "edited\nnotes\n");
+        assert_eq!(repository.git(&["-C", folder, "status", "--porcelain"]), "");
+        let other = if folder == "../other" {
+            "edited\nnotes\n"
+        } else {
+            "notes\n"
+        };
+        repository.assert_removed(other);
     }
 }
 

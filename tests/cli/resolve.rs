@@ -291,32 +291,30 @@ fn a_file_that_one_side_renamed_and_the_other_removed_is_left_to_a_person() {
         ("reformatted", "removed", true),
     ];
     for (number, operation) in operations.into_iter().enumerate() {
-        // Each operation with two pairs of branches, and each pair with three operations.
-        for (branch, other, keeps) in branches.into_iter().skip(number % 2 * 2).take(2) {
-            let _case = Case((operation, other, branch));
-            let repository = Repository::with_renames();
-            repository.stop(branch, operation, other);
-            let text = repository.read(NEW);
-            let mut help = String::new();
-            for arguments in ["resolve --dry-run", "resolve"] {
-                let left = repository.exits(1, arguments);
-                let left = left.says("renamed");
-                let lines = left.out.lines();
-                help = lines.filter(|line| line.contains("help: ")).collect();
-                repository.assert_file(NEW, &text);
-                assert!(repository.unmerged().contains(NEW));
-            }
-            let [keep, remove] = &commands_of(&help)[..] else {
-                panic!("{help}");
-            };
-            repository.run_as_printed(if keeps { keep } else { remove });
-            assert_eq!(repository.unmerged(), "");
-            assert_eq!(repository.path(NEW).exists(), keeps);
-            repository.ok("resolve");
-            repository.git("commit -q --allow-empty --no-verify -m done");
-            let files = repository.git("ls-tree -r --name-only HEAD");
-            assert_eq!(files.contains(NEW), keeps);
+        let (branch, other, keeps) = branches[number % branches.len()];
+        let _case = Case((operation, other, branch));
+        let repository = Repository::with_renames();
+        repository.stop(branch, operation, other);
+        let text = repository.read(NEW);
+        let mut help = String::new();
+        for arguments in ["resolve --dry-run", "resolve"] {
+            let left = repository.exits(1, arguments);
+            let left = left.says("renamed");
+            let lines = left.out.lines();
+            help = lines.filter(|line| line.contains("help: ")).collect();
+            repository.assert_file(NEW, &text);
+            assert!(repository.unmerged().contains(NEW));
         }
+        let [keep, remove] = &commands_of(&help)[..] else {
+            panic!("{help}");
+        };
+        repository.run_as_printed(if keeps { keep } else { remove });
+        assert_eq!(repository.unmerged(), "");
+        assert_eq!(repository.path(NEW).exists(), keeps);
+        repository.ok("resolve");
+        repository.git("commit -q --allow-empty --no-verify -m done");
+        let files = repository.git("ls-tree -r --name-only HEAD");
+        assert_eq!(files.contains(NEW), keeps);
     }
 }
 

@@ -501,57 +501,57 @@ fn the_output_and_the_docs_agree_about_releases() {
 #[test]
 fn cron_and_systemd_run_beside_a_pipeline() {
     let github = ["--github", "--action", ACTION];
-    for (pipeline, own) in [(&["--gitlab"][..], "--cron"), (&github, "--systemd")] {
-        for order in ["pipeline, own", "own, pipeline", "both", "own"] {
-            let site = Site::with(&[("/a", "first")]);
-            let sandbox = Sandbox::new(&site.network());
-            sandbox.write(FILE, promises(&[("/a", "first")]));
-            let repository = Repository::of(sandbox);
-            repository.git("config user.name Ada");
-            repository.git("config user.email ada@example.org");
-            for step in order.split(", ") {
-                let options = match step {
-                    "pipeline" => pipeline.to_vec(),
-                    "own" => vec![own],
-                    _ => [pipeline, &[own]].concat(),
-                };
-                repository.ok(&[&["init"], &options[..]].concat());
-            }
-            repository.git("add .");
-            repository.git("commit -q -m begin");
-            let text = match own {
-                "--cron" => repository.read("urldb.cron"),
-                _ => repository
-                    .files("systemd", ".service")
-                    .iter()
-                    .map(|it| fs::read_to_string(it).unwrap())
-                    .collect(),
+    let pipelines = [(&["--gitlab"][..], "--cron"), (&github, "--systemd")];
+    let orders = ["pipeline, own", "own, pipeline", "both", "own"];
+    for (order, (pipeline, own)) in orders.into_iter().zip(pipelines.into_iter().cycle()) {
+        let site = Site::with(&[("/a", "first")]);
+        let sandbox = Sandbox::new(&site.network());
+        sandbox.write(FILE, promises(&[("/a", "first")]));
+        let repository = Repository::of(sandbox);
+        repository.git("config user.name Ada");
+        repository.git("config user.email ada@example.org");
+        for step in order.split(", ") {
+            let options = match step {
+                "pipeline" => pipeline.to_vec(),
+                "own" => vec![own],
+                _ => [pipeline, &[own]].concat(),
             };
-            let commits = text.contains(" run --commit");
-            let options = if commits { "run --commit" } else { "run" };
-            let case = format!("{pipeline:?}, {own}, {order}: {options}");
-            let ran = repository.urldb(options);
-            assert_eq!(ran.code, 0, "{case}: {ran:?}");
-            assert_eq!(
-                repository.files("status/history", ".jsonl").len(),
-                1,
-                "{case}"
-            );
-            let status = repository.git("status --porcelain -- status urldb");
-            assert!(status.is_empty(), "{case}: {status}");
-            // Who comes first says where the ledger is, and the other follows.
-            assert_eq!(commits, order.starts_with("own"), "{case}");
-            let written = [WORKFLOW, ".gitlab-ci.yml"]
-                .map(|file| fs::read_to_string(repository.path(file)).unwrap_or_default())
-                .concat();
-            let is_in_checkout =
-                written.contains("state-branch: \"\"") || written.contains("STATE_BRANCH: ''");
-            assert_eq!(
-                is_in_checkout,
-                order == "own, pipeline",
-                "{case}: {written}"
-            );
+            repository.ok(&[&["init"], &options[..]].concat());
         }
+        repository.git("add .");
+        repository.git("commit -q -m begin");
+        let text = match own {
+            "--cron" => repository.read("urldb.cron"),
+            _ => repository
+                .files("systemd", ".service")
+                .iter()
+                .map(|it| fs::read_to_string(it).unwrap())
+                .collect(),
+        };
+        let commits = text.contains(" run --commit");
+        let options = if commits { "run --commit" } else { "run" };
+        let case = format!("{pipeline:?}, {own}, {order}: {options}");
+        let ran = repository.urldb(options);
+        assert_eq!(ran.code, 0, "{case}: {ran:?}");
+        assert_eq!(
+            repository.files("status/history", ".jsonl").len(),
+            1,
+            "{case}"
+        );
+        let status = repository.git("status --porcelain -- status urldb");
+        assert!(status.is_empty(), "{case}: {status}");
+        // Who comes first says where the ledger is, and the other follows.
+        assert_eq!(commits, order.starts_with("own"), "{case}");
+        let written = [WORKFLOW, ".gitlab-ci.yml"]
+            .map(|file| fs::read_to_string(repository.path(file)).unwrap_or_default())
+            .concat();
+        let is_in_checkout =
+            written.contains("state-branch: \"\"") || written.contains("STATE_BRANCH: ''");
+        assert_eq!(
+            is_in_checkout,
+            order == "own, pipeline",
+            "{case}: {written}"
+        );
     }
 }
 

@@ -76,7 +76,7 @@ fn before_the_first_run_nothing_is_known() {
     let status = sandbox.exits(3, "status");
     shown("status_before_the_first_run", &status.out);
     let log = sandbox.ok("log");
-    assert_has(&log.out, "Nothing is known.");
+    assert_has(&log.out, "No events.");
     assert!(site.requests().is_empty());
     assert!(!sandbox.path("status").exists());
 }
@@ -505,7 +505,7 @@ fn in_a_shallow_clone_the_commits_are_unknown() {
     repository
         .ok(&["-C", clone, "log", "docs.test"])
         .complains(&["shallow clone", "git fetch --unshallow"])
-        .says("Nothing is known.");
+        .says("No events.");
 
     // The whole history, and the last commit of another branch alone, as the action fetches the ledger.
     repository.git("checkout -q --orphan ledger");

@@ -62,7 +62,7 @@ pub fn log<'a>(
         }
     }
     if entries.is_empty() {
-        text += "Nothing is known.\n";
+        text += "No events.\n";
     }
     text
 }
