@@ -118,12 +118,10 @@ pub(super) fn changed_lists(
     context: &mut Context,
     stop: &Stop,
 ) -> anyhow::Result<Option<ListDatabase>> {
-    let (Some(since), Some(records)) = (since, changed) else {
+    let has_none = context.config.sources.is_empty();
+    let (Some(since), Some(records), false) = (since, changed, has_none) else {
         return Ok(None);
     };
-    if context.config.sources.is_empty() {
-        return Ok(None);
-    }
     match ListDatabase::of_sources(since, records.clone(), &mut context.config, stop) {
         Err(error) if !stop.is_set() => {
             let error = error.context("the lists are not compared");
@@ -176,21 +174,22 @@ fn not_found(text: &str, context: &Context) -> anyhow::Error {
     let files = Root::new(folder, "the folder of a list")
         .files()
         .unwrap_or_default()
-        .into_iter();
-    let files = files.map(|file| file.name().to_string_lossy().into_owned());
+        .into_iter()
+        .map(|file| file.name().to_string_lossy().into_owned());
     let database = context.config.open_database();
-    let hosts = database.iter().flat_map(urldb_format::Database::all_files);
-    let hosts = hosts.map(urldb_format::host_of);
+    let hosts = database
+        .iter()
+        .flat_map(urldb_format::Database::all_files)
+        .map(urldb_format::host_of);
     let wanted = path.file_name().unwrap_or_default().to_string_lossy();
-    let is_host = text
-        .split(['/', ':'])
-        .next()
-        .unwrap_or_default()
-        .trim_start_matches('.')
-        .contains('.')
-        && Format::of_name(Path::new(text)).is_none();
+    let mut parts = text.split(['/', ':']);
+    let has_dot = |part: &str| part.trim_start_matches('.').contains('.');
+    let is_host = parts.next().is_some_and(has_dot) && Format::of_name(Path::new(text)).is_none();
     let help = match similar_host(&wanted, hosts.chain(files)) {
-        Some(near) => format!("did you mean {near}?"),
+        Some(near) => format!(
+            "did you mean {}?",
+            Path::new(text).with_file_name(near).display()
+        ),
         None if is_host => format!("a URL has a scheme: https://{text}"),
         None => "name a URL, a host of the database, a file or a folder".to_owned(),
     };

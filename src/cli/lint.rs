@@ -83,8 +83,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         })
         .into_iter();
     findings.extend(across.filter(|finding| {
-        let file = finding.file.as_deref();
-        file.is_none_or(|file| {
+        finding.file.as_deref().is_none_or(|file| {
             !urldb_format::is_domain_file(file) || is_wanted(changed, file, finding)
         })
     }));

@@ -147,8 +147,8 @@ impl Args {
             url.checked
         };
         let is_stale = |stale: &TypedSpan| {
-            let age = seen.and_then(|seen| Duration::try_from(now.duration_since(seen)).ok());
-            age.is_none_or(|age| age > stale.duration)
+            seen.and_then(|seen| Duration::try_from(now.duration_since(seen)).ok())
+                .is_none_or(|age| age > stale.duration)
         };
         (self.states.is_empty() || self.states.iter().any(has_state))
             && self.stale.as_ref().is_none_or(is_stale)

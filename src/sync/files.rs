@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use globset::GlobBuilder;
 use ignore::{DirEntry, WalkBuilder};
 use urldb_files::Root;
-use urldb_interchange::input::LineReader;
+use urldb_interchange::{documents, input::LineReader};
 
 use crate::config::{Author, Config, Format, ListSource};
 use crate::git::Repository;
@@ -59,10 +59,11 @@ pub(crate) fn files_of(
     }
     if found.files.is_empty() {
         let paths = source.path.join(" or ");
-        match root.wanted() {
-            None => anyhow::bail!("there is no file at {paths} that urldb reads"),
-            Some(wanted) => anyhow::bail!("nothing at {paths} is {wanted}"),
-        }
+        let wanted = root.wanted().unwrap_or(match source.format {
+            Format::Links => documents::WANTED,
+            _ => "a file",
+        });
+        anyhow::bail!("nothing at {paths} is {wanted}");
     }
     Ok(found)
 }

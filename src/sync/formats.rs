@@ -45,8 +45,8 @@ pub(crate) struct ReadOptions<'a> {
 
 impl ReadOptions<'_> {
     fn needed_base(&self) -> anyhow::Result<&str> {
-        let base = self.base;
-        base.context("--base URL is needed: it says where the files are served")
+        self.base
+            .context("--base URL is needed: it says where the files are served")
     }
 
     /// The folder at an absolute path, whose files a list may name.
@@ -82,8 +82,7 @@ pub(crate) fn read(
         if file.as_os_str() == "-" {
             // Some formats are read twice.
             let mut stdin = urldb_files::unnamed_file().context("cannot make a temporary file")?;
-            let copied = io::copy(&mut io::stdin().lock(), &mut stdin);
-            copied.context("cannot read standard input")?;
+            io::copy(&mut io::stdin().lock(), &mut stdin).context("cannot read standard input")?;
             stdin.rewind()?;
             Source::new(Err(stdin), &"standard input".into(), options).read(sink)?;
             continue;
@@ -124,8 +123,7 @@ pub(crate) fn read_files(
             read_own_file(options, file, &mut |event| sink(file, event))?;
             continue;
         }
-        let source = Source::new(Ok(&file.path), &file.shown, options);
-        source.read(&mut |event| sink(file, event))?;
+        Source::new(Ok(&file.path), &file.shown, options).read(&mut |event| sink(file, event))?;
     }
     Ok(())
 }
@@ -210,8 +208,11 @@ impl<'a> Source<'a> {
     }
 
     fn path(&self, format: &str) -> anyhow::Result<&'a Path> {
-        let path = self.path.as_ref().ok().copied();
-        path.with_context(|| format!("{format} cannot be read from standard input; name the file"))
+        self.path
+            .as_ref()
+            .ok()
+            .copied()
+            .with_context(|| format!("{format} cannot be read from standard input; name the file"))
     }
 
     /// The input as it is, which takes nothing from the budget: its reader knows the size, or reads only bytes on disk.
@@ -299,9 +300,8 @@ impl<'a> Source<'a> {
     /// relative to.
     fn read_links(&self, sink: &mut Sink<'_>) -> anyhow::Result<()> {
         let (path, shown) = (self.path("a document")?, self.shown);
-        let kind = documents::kind_of(path).with_context(|| {
-        format!("{shown} is no document that urldb reads: .md, .markdown, .html, .htm, .bib, .ipynb, .csl.json")
-    })?;
+        let kind = documents::kind_of(path)
+            .with_context(|| format!("{shown} is not {}", documents::WANTED))?;
         let name: PathBuf = Path::new(&**shown).components().collect();
         let (root, name) = if is_below(&name) && path.ends_with(&name) {
             (path.ancestors().nth(name.components().count()), name)

@@ -188,8 +188,9 @@ impl ListLocations {
             used: places.len() as u64,
             used_files: places.chunk_by(|one, other| one.1 == other.1).count() as u64,
             by_hand: places.iter().any(|(_, file, _)| {
-                let file = self.files.get(*file as usize);
-                file.is_some_and(|file| self.by_hand.contains(file))
+                self.files
+                    .get(*file as usize)
+                    .is_some_and(|file| self.by_hand.contains(file))
             }),
             locations,
         })

@@ -6,8 +6,8 @@ use std::time::Instant;
 use serde_json::Value;
 
 use crate::hook::Repository;
-use crate::sandbox::Sandbox;
-use crate::site::{FILE, Site, promise, promises, sha256};
+use crate::sandbox::{Sandbox, assert_has, assert_lacks};
+use crate::site::{FILE, Site, closed_address, promise, promises, sha256};
 use crate::support::Reply;
 
 /// A folder without a database.
@@ -203,14 +203,14 @@ fn a_text_that_is_no_target_is_refused_with_a_suggestion() {
             "doc",
             "there is no file, no folder and no host doc; did you mean docs?",
         ),
-        ("docs/y.md", "did you mean x.md?"),
+        ("docs/y.md", "did you mean docs/x.md?"),
         ("a.test/x", "a URL has a scheme: https://a.test/x"),
         (
             "nothing",
             "name a URL, a host of the database, a file or a folder",
         ),
         ("../nothing", "name a URL, a host of the database"),
-        ("pictures", "there is no file at pictures that urldb reads"),
+        ("pictures", "nothing at pictures is a document: .md, "),
         (
             "sum:SHA256SUMS",
             "no reader is called \"sum\"; did you mean \"sums\"?",
@@ -241,6 +241,13 @@ fn a_text_that_is_no_target_is_refused_with_a_suggestion() {
     sandbox
         .exits(1, "check docs z.md")
         .complains("note: no URL to check is in docs");
+    // Where no host answers, the network may be at fault; `urldb check` alone would not read the list.
+    sandbox.write("two.md", "http://a.test/x http://b.test/z\n");
+    let closed = closed_address();
+    let offline = format!("check two.md --map a.test={closed} --map b.test={closed}");
+    let offline = sandbox.exits(3, &offline).out;
+    assert_has(&offline, "to test the network");
+    assert_lacks(&offline, "to run again");
     sandbox.write("urldb.toml", "[network]\nallow = \"127.0.0.1\"\n");
     let list = "`allow` should be a list of ranges such as [\"127.0.0.1/32\"]";
     sandbox.exits(2, "check").complains(list);

@@ -217,8 +217,8 @@ fn no_fault_of_a_server_loses_or_doubles_a_message() {
     let (_site, sandbox) = broken(closed_port());
     let mut tries = 0;
     for (number, (stage, set)) in STAGES.into_iter().enumerate() {
-        let faults = [("", 1), ("451 later", 1), (CLOSE, 1), ("550 never", 2)];
-        for (text, code) in faults.into_iter().skip(number % 2 * 2).take(2) {
+        let answers = [("", 1), ("451 later", 1), (CLOSE, 1), ("550 never", 2)];
+        for (text, code) in answers.into_iter().skip(number % 2 * 2).take(2) {
             let _case = Case((stage, text));
             tries += 1 + i32::from(text == "451 later");
             let faulty = replying(|replies| set(replies, text));

@@ -277,8 +277,8 @@ pub fn read_cdxj(
         if line.text.trim().is_empty() || line.text.starts_with(['!', ' ']) {
             return Ok(());
         }
-        let found = parse_line(line.text, &mut files, events.at(line.number));
-        found.map_or(Ok(()), |found| events.pass(found))
+        parse_line(line.text, &mut files, events.at(line.number))
+            .map_or(Ok(()), |found| events.pass(found))
     })
 }
 

@@ -112,8 +112,9 @@ struct PatternRule {
 impl PatternRule {
     /// Whether a path begins as those of the rule do.
     fn is_near(&self, path: &str) -> bool {
-        let start = self.path.get(..self.start);
-        start.is_some_and(|start| path.starts_with(start))
+        self.path
+            .get(..self.start)
+            .is_some_and(|start| path.starts_with(start))
     }
 
     /// Whether the rule answers for a path of its site: `None` if not, and `Some(false)` if that is not certain.

@@ -296,17 +296,18 @@ fn take(rest: &mut Mapping, column: &str) -> Option<String> {
         ("categories", Value::List(items)) => {
             let plain =
                 |text: &&str| !text.is_empty() && text.trim() == *text && !text.contains(SEPARATOR);
-            let texts = items.iter().map(|item| item.as_text().filter(plain));
-            texts
+            items
+                .iter()
+                .map(|item| item.as_text().filter(plain))
                 .collect::<Option<Vec<&str>>>()
                 .filter(|texts| !texts.is_empty())?
                 .join(&SEPARATOR.to_string())
         }
         ("content-length" | "content-sha256" | "categories", _) => return None,
-        (_, value) => {
-            let text = value.as_text();
-            text.filter(|text| !text.trim().is_empty())?.to_owned()
-        }
+        (_, value) => value
+            .as_text()
+            .filter(|text| !text.trim().is_empty())?
+            .to_owned(),
     };
     rest.remove(column);
     Some(text)

@@ -93,8 +93,10 @@ impl SiteFolder {
     /// Whether the file has this content.
     fn has(&self, path: &str, content: &[u8]) -> bool {
         let limit = Limit::bytes(content.len() as u64);
-        let found = self.folder.file(path).read(limit);
-        found.is_ok_and(|found| found == content)
+        self.folder
+            .file(path)
+            .read(limit)
+            .is_ok_and(|found| found == content)
     }
 
     /// Removes the temporary files of killed builds from all folders of the site.

@@ -5,7 +5,7 @@ use urldb_text::sanitize;
 use crate::compose::without_scheme;
 use crate::message::{Block, Class, HostRow, Message};
 use crate::numbers::{count, share, with_spaces};
-use crate::text::{Text, capitalized};
+use crate::text::{Text, capitalized, shown_host};
 use crate::uses::USED;
 
 /// A step shows no more annotations than these.
@@ -109,24 +109,27 @@ fn is_in_list(block: &Block) -> bool {
 }
 
 fn of_urls(block: &Block) -> Vec<Annotation> {
-    let rows = block.urls.iter().flat_map(|urls| &urls.rows);
-    rows.map(|row| {
-        let of_block = of_block(block);
-        // Without a command: that of the block may be about its first URL.
-        let text = with_uses(block) + &block.brief.plain();
-        let url = if block.hosts.is_empty() {
-            format!("{}{}", block.host, row.shown)
-        } else {
-            without_scheme(&row.shown).to_owned()
-        };
-        Annotation {
-            place: Some((row.place.file.clone(), row.place.line.unwrap_or(1))),
-            text: format!("{url}. {text}"),
-            name: url,
-            ..of_block
-        }
-    })
-    .collect()
+    block
+        .urls
+        .iter()
+        .flat_map(|urls| &urls.rows)
+        .map(|row| {
+            let of_block = of_block(block);
+            // Without a command: that of the block may be about its first URL.
+            let text = with_uses(block) + &block.brief.plain();
+            let url = if block.hosts.is_empty() {
+                format!("{}{}", block.host, row.shown)
+            } else {
+                without_scheme(&row.shown).to_owned()
+            };
+            Annotation {
+                place: Some((row.place.file.clone(), row.place.line.unwrap_or(1))),
+                text: format!("{url}. {text}"),
+                name: url,
+                ..of_block
+            }
+        })
+        .collect()
 }
 
 fn of_hosts(block: &Block) -> Vec<Annotation> {
@@ -135,8 +138,9 @@ fn of_hosts(block: &Block) -> Vec<Annotation> {
         .iter()
         .map(|row| {
             let place = row.place.as_ref();
-            let check = crate::shell::command_line(&["urldb", "check", "-d", &row.host])
-                .map_or_else(String::new, |line| format!(" To check it again: {line}"));
+            let check =
+                crate::shell::command_line(&["urldb", "check", "-d", &shown_host(&row.host)])
+                    .map_or_else(String::new, |line| format!(" To check it again: {line}"));
             Annotation {
                 level: level(block.class),
                 place: place.map(|place| (place.file.clone(), 1)),

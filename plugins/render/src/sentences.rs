@@ -471,14 +471,18 @@ pub(crate) fn redirect_of(incident: &Incident) -> Option<&str> {
 
 /// The counts of the URLs that the reader is told of.
 pub(crate) fn readers_counts(summary: &Summary) -> &Counts {
-    let audience = summary.audience.as_ref();
-    audience.map_or(&summary.counts, |audience| &audience.counts)
+    summary
+        .audience
+        .as_ref()
+        .map_or(&summary.counts, |audience| &audience.counts)
 }
 
 /// The counts of those of them that were due.
 pub(crate) fn readers_coverage(summary: &Summary) -> &Coverage {
-    let audience = summary.audience.as_ref();
-    audience.map_or(&summary.coverage, |audience| &audience.coverage)
+    summary
+        .audience
+        .as_ref()
+        .map_or(&summary.coverage, |audience| &audience.coverage)
 }
 
 /// ` of gaia`, after a number of URLs of a reader who is told of some URLs.

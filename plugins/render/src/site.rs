@@ -122,10 +122,10 @@ fn in_words(count: u64) -> String {
     const WORDS: [&str; 10] = [
         "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine",
     ];
-    let word = usize::try_from(count)
+    usize::try_from(count)
         .ok()
-        .and_then(|count| WORDS.get(count));
-    word.map_or_else(|| number(count), |word| (*word).to_owned())
+        .and_then(|count| WORDS.get(count))
+        .map_or_else(|| number(count), |word| (*word).to_owned())
 }
 
 /// `22 November 2026, 05:14 UTC`

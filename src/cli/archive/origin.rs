@@ -114,6 +114,7 @@ impl<'a> RecordLine<'a> {
 
 fn time(seconds: u64) -> String {
     let seconds = i64::try_from(seconds).ok();
-    let time = seconds.and_then(|seconds| Timestamp::from_second(seconds).ok());
-    time.map_or_else(|| "an unknown time".to_owned(), |time| time.to_string())
+    seconds
+        .and_then(|seconds| Timestamp::from_second(seconds).ok())
+        .map_or_else(|| "an unknown time".to_owned(), |time| time.to_string())
 }

@@ -189,8 +189,7 @@ impl ChangedFindings {
 
     /// Whether the line, from 1, belongs to a changed document of the file at `path`.
     pub(crate) fn is_changed(&self, path: &Path, line: usize) -> bool {
-        let file = self.0.get(path);
-        file.is_some_and(|file| file.is_changed(line))
+        self.0.get(path).is_some_and(|file| file.is_changed(line))
     }
 
     /// Whether a finding in the file at `path` lies in a changed document, or was not there before.

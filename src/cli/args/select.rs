@@ -249,8 +249,10 @@ pub(crate) fn find_records_for_edit(
         .collect::<anyhow::Result<Vec<NamedRecord>>>()?;
     // A path in the file need not be canonical, and so may be beyond the part that was read.
     let is_read = |named: &NamedRecord| {
-        let domain = lookup.domains.get(&named.domain);
-        domain.is_some_and(|domain| domain.find(&named.path).is_some())
+        lookup
+            .domains
+            .get(&named.domain)
+            .is_some_and(|domain| domain.find(&named.path).is_some())
     };
     let file = file.filter(|_| records.iter().all(is_read));
     Ok((records, file))

@@ -208,8 +208,11 @@ impl<'a> ComparedFile<'a> {
 
 /// The method of a record's request, unless that is GET.
 pub(super) fn method(entry: &RecordEntry) -> Option<&str> {
-    let method = entry.record().method.as_deref();
-    method.filter(|method| *method != "GET")
+    entry
+        .record()
+        .method
+        .as_deref()
+        .filter(|method| *method != "GET")
 }
 
 /// Numbers of records and files.

@@ -73,8 +73,11 @@ pub(crate) fn write(
 
 /// The first line of a summary, if a pull request changes urldb.toml.
 pub(super) fn settings(outcome: &Outcome) -> String {
-    let line = outcome.settings.as_ref().map(settings_line);
-    line.map_or_else(String::new, |line| line + "\n\n")
+    outcome
+        .settings
+        .as_ref()
+        .map(settings_line)
+        .map_or_else(String::new, |line| line + "\n\n")
 }
 
 /// Whether something is wrong that no earlier run has told.

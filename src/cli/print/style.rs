@@ -62,8 +62,9 @@ const DEFAULT_WIDTH: usize = 80;
 
 /// Columns of a report.
 pub(crate) fn terminal_width() -> usize {
-    let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-    width.unwrap_or(DEFAULT_WIDTH).clamp(NARROWEST, WIDEST)
+    terminal_size::terminal_size()
+        .map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0))
+        .clamp(NARROWEST, WIDEST)
 }
 
 pub(crate) fn paint(style: Style, text: impl Display) -> String {

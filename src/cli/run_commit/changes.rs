@@ -70,6 +70,7 @@ fn in_head(repository: &Repository, file: &Path, id: &str) -> anyhow::Result<Opt
 fn news(file: &IncidentFile, known: usize) -> Option<Incident> {
     let log = &file.log;
     let ended = || whole(log).filter(|_| log.events.len() > known);
-    let incident = view_since(log, known).or_else(ended);
-    incident.filter(|incident| incident.phase != Phase::Unchanged)
+    view_since(log, known)
+        .or_else(ended)
+        .filter(|incident| incident.phase != Phase::Unchanged)
 }

@@ -76,8 +76,9 @@ impl Builder {
             CallbackEvent::AttributeName { name } => {
                 let known = ATTRIBUTES.iter().find(|known| known.as_bytes() == *name);
                 let is_new = |name: &&str| {
-                    let element = self.element.as_ref();
-                    element.is_some_and(|element| element.value(name).is_none())
+                    self.element
+                        .as_ref()
+                        .is_some_and(|element| element.value(name).is_none())
                 };
                 self.attribute = known.copied().filter(is_new);
                 // An attribute may have no value: `href` alone is empty.

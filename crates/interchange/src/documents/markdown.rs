@@ -236,8 +236,8 @@ impl<'a> State<'a> {
     fn code_element(&mut self, tag: &str) {
         let tag = tag.to_ascii_lowercase();
         let is = |start: &str| {
-            let rest = tag.strip_prefix(start);
-            rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_alphanumeric()))
+            tag.strip_prefix(start)
+                .is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_alphanumeric()))
         };
         if is("<code") || is("<pre") {
             self.code_elements += 1;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use urldb_protocol::{HostOverview, ImpairedRun};
-use urldb_render::{Command, impaired_sentence};
+use urldb_render::{Command, impaired_sentence, shown_host};
 
 use super::Views;
 use super::values::Time;
@@ -45,16 +45,18 @@ impl Views<'_> {
 
     /// Whether no run with results checked the host after the last run.
     pub(super) fn is_impaired(&self, host: &HostOverview) -> bool {
-        let impaired = self.overview.impaired.as_ref();
-        impaired.is_some_and(|impaired| host.checked.is_none_or(|checked| checked < impaired.at))
+        self.overview
+            .impaired
+            .as_ref()
+            .is_some_and(|impaired| host.checked.is_none_or(|checked| checked < impaired.at))
     }
 }
 
 /// Commands that check one host, and then all URLs again.
 fn commands(hosts: &[HostOverview]) -> Vec<Command> {
     let host = hosts.first().and_then(|host| {
-        let words = ["urldb", "check", "-d", &host.host];
-        Command::new("See whether this machine reaches a host", &words)
+        let purpose = "See whether this machine reaches a host";
+        Command::new(purpose, &["urldb", "check", "-d", &shown_host(&host.host)])
     });
     let run = Command::new("When it does, check all again", &["urldb", "run"]);
     host.into_iter().chain(run).collect()

@@ -98,8 +98,9 @@ impl<'a> Group<'a> {
             finding?.reason.as_deref()
         };
         let is_alias = |url: &AffectedUrl| {
-            let finding = envelope.finding_of(url);
-            finding.is_some_and(|finding| finding.code == ALIAS_DIFFERS)
+            envelope
+                .finding_of(url)
+                .is_some_and(|finding| finding.code == ALIAS_DIFFERS)
         };
         let domain = incident.urls.first().filter(|url| is_alias(url));
         Self {

@@ -10,9 +10,10 @@ use super::scope::Scope;
 use super::urls::{domain_of, path_of, prefix};
 use crate::digests::{self, algorithm, digest_line};
 use crate::message::Command;
-use crate::numbers::digest;
+use crate::numbers::{day, digest};
 use crate::sentences::Subject;
 use crate::shell::{AskedUrl, HEADER, HEADERS_ONLY, bytes_in_turn, command_line, curl_words};
+use crate::text::shown_host;
 
 /// The canonical request of a record with `method: HEAD`.
 const HEAD: &str = "__wb_method=HEAD";
@@ -98,7 +99,10 @@ impl Context<'_> {
                 self.try_it("to try one yourself"),
                 self.check("to check one host again"),
             ],
-            _ if cause.redirect.is_some() => {
+            state
+                if cause.redirect.is_some()
+                    || state == State::Redirected && reason != Some(Reason::NoRedirect) =>
+            {
                 vec![self.try_it("to see the redirect"), self.check_again()]
             }
             State::Changed if reason == Some(Reason::Unstable) => {
@@ -112,9 +116,6 @@ impl Context<'_> {
                     self.check_again(),
                     self.accept_all(),
                 ]
-            }
-            State::Redirected if reason != Some(Reason::NoRedirect) => {
-                vec![self.try_it("to see the redirect"), self.check_again()]
             }
             State::Unreachable if is_end(self.incident()) => vec![self.check_again()],
             State::Unreachable if reason.is_some_and(is_tls) => {
@@ -180,8 +181,8 @@ impl Context<'_> {
 
     /// Accepts the new files of a deployment; the command asks about each.
     fn accept_all(&self) -> Option<Command> {
-        let domain = domain_of(&self.first.file).filter(|_| self.is_acceptable())?;
-        let mut words = vec!["urldb", "accept", "--all", "-d", domain];
+        let host = shown_host(domain_of(&self.first.file).filter(|_| self.is_acceptable())?);
+        let mut words = vec!["urldb", "accept", "--all", "-d", &host];
         let prefix = prefix(self.group.urls());
         if let Some(prefix) = &prefix {
             words.extend(["--path-prefix", prefix]);
@@ -311,12 +312,13 @@ impl Context<'_> {
     }
 
     fn check_again(&self) -> Option<Command> {
-        let is_host_wide = self.group.urls_now() >= self.group.host_urls();
-        match self.group.urls_now() {
-            0 | 1 => self.check("to check it again"),
-            _ if is_host_wide => self.check("to check it again"),
-            _ => self.check("to check them again"),
-        }
+        let urls = self.group.urls_now();
+        let are_some = urls > 1 && urls < self.group.host_urls();
+        self.check(if are_some {
+            "to check them again"
+        } else {
+            "to check it again"
+        })
     }
 
     /// Checks the URLs of the first host again; what `check` has just done needs no repetition.
@@ -345,23 +347,21 @@ impl Context<'_> {
     }
 
     fn network(&self, envelope: &Envelope) -> Vec<Command> {
-        let mut again = vec![
-            "urldb",
-            if self.scope.is_check() {
-                "check"
-            } else {
-                "run"
-            },
-        ];
-        let selection = envelope.run.selection.as_deref().unwrap_or_default();
-        again.extend(selection.split(' ').filter(|word| !word.is_empty()));
-        [
-            self.try_it("to test the network"),
-            Command::new("to run again", &again),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
+        let command = if self.scope.is_check() {
+            "check"
+        } else {
+            "run"
+        };
+        let selection = envelope.run.selection.iter();
+        let words = selection.flat_map(|it| it.split_whitespace());
+        let again: Vec<&str> = ["urldb", command].into_iter().chain(words).collect();
+        // No record has the URLs of a list: nobody knows the names of all its files here.
+        let has_record = domain_of(&self.first.file).is_some();
+        let again = has_record.then(|| Command::new("to run again", &again));
+        self.try_it("to test the network")
+            .into_iter()
+            .chain(again.flatten())
+            .collect()
     }
 }
 
@@ -385,15 +385,15 @@ pub(super) fn is_tls(reason: Reason) -> bool {
 /// which no record has yet.
 fn check_command(incident: &Incident, first: &AffectedUrl) -> Option<String> {
     // An alias is checked with its domain.
-    let domain = domain_of(&first.file)?;
+    let host = shown_host(domain_of(&first.file)?);
     let affected: Vec<_> = incident.affected().collect();
     if let ([only], None) = (affected.as_slice(), &first.request) {
         return command_line(&["urldb", "check", &only.url]);
     }
     let is_host_wide = affected.len() as u64 >= incident.host_urls;
     match prefix(affected.into_iter()).filter(|_| !is_host_wide) {
-        Some(prefix) => command_line(&["urldb", "check", "-d", domain, "--path-prefix", &prefix]),
-        None => command_line(&["urldb", "check", "-d", domain]),
+        Some(prefix) => command_line(&["urldb", "check", "-d", &host, "--path-prefix", &prefix]),
+        None => command_line(&["urldb", "check", "-d", &host]),
     }
 }
 
@@ -403,11 +403,7 @@ fn ack_command(incident: &Incident, now: Timestamp) -> Option<String> {
     if incident.id.is_empty() || !incident.affected().any(is_due) {
         return None;
     }
-    let until = now
-        .checked_add(ACK_TIME)
-        .ok()?
-        .strftime("%Y-%m-%d")
-        .to_string();
+    let until = day(now.checked_add(ACK_TIME).ok()?);
     let words = ["urldb", "ack", &incident.id, "--until", &until, "--because"];
     Some(command_line(&words)? + " 'BECAUSE'")
 }

@@ -139,8 +139,10 @@ fn end(incident: &Incident, notice: &Notice) -> Text {
 
 /// Whether the last event says that the host has no URL any more which the notice is about, or that the file is gone.
 pub(super) fn is_removed(incident: &Incident) -> bool {
-    let last = incident.chapters.last();
-    last.is_some_and(|chapter| chapter.because == Some(Because::Removed))
+    incident
+        .chapters
+        .last()
+        .is_some_and(|chapter| chapter.because == Some(Because::Removed))
 }
 
 /// The reason why URLs are not checked.
@@ -150,8 +152,10 @@ fn reason(notice: &Notice) -> Text {
 
 /// Whether the certificate is not the host's own, but one that the host's depends on.
 fn is_of_authority(notice: &Notice) -> bool {
-    let dates = notice.certificate.as_ref();
-    dates.is_some_and(|dates| dates.authority.is_some())
+    notice
+        .certificate
+        .as_ref()
+        .is_some_and(|dates| dates.authority.is_some())
 }
 
 /// `ends 2026-11-20`
@@ -181,7 +185,10 @@ fn commands(incident: &Incident, notice: &Notice) -> impl Iterator<Item = Comman
     let check = match domain_of(&notice.file).unwrap_or(&incident.host) {
         _ if notice.kind == NoticeKind::EvidenceLost => None,
         "" => Command::new("to test the network", &["urldb", "doctor"]),
-        domain => Command::new("to check it again", &["urldb", "check", "-d", domain]),
+        domain => Command::new(
+            "to check it again",
+            &["urldb", "check", "-d", &shown_host(domain)],
+        ),
     };
     let lost = Some(notice).filter(|notice| notice.kind == NoticeKind::EvidenceLost);
     check
@@ -256,8 +263,10 @@ fn seen(incident: &Incident, notice: &Notice) -> Fact {
 
 /// The events that say what a run saw.
 fn events(incident: &Incident) -> impl DoubleEndedIterator<Item = &Chapter> {
-    let chapters = incident.chapters.iter();
-    chapters.filter(|it| it.notice.is_some() && it.event != EventKind::Renewed)
+    incident
+        .chapters
+        .iter()
+        .filter(|it| it.notice.is_some() && it.event != EventKind::Renewed)
 }
 
 /// The certificate that has taken the place of the one that ended, or was to end.

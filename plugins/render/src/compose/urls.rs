@@ -46,10 +46,9 @@ pub(super) fn prefix_of<'a>(urls: impl Iterator<Item = &'a str>) -> Option<Strin
 /// The domain of a domain file.
 pub(super) fn domain_of(file: &str) -> Option<&str> {
     let name = file.rsplit('/').next().unwrap_or(file);
-    let domain = name
-        .strip_suffix(".yaml")
-        .or_else(|| name.strip_suffix(".yml"));
-    domain.filter(|domain| !domain.is_empty())
+    name.strip_suffix(".yaml")
+        .or_else(|| name.strip_suffix(".yml"))
+        .filter(|domain| !domain.is_empty())
 }
 
 /// The host of a URL as domain files have it, or the URL if it has none.
