@@ -280,8 +280,7 @@ fn problem(result: &JobResult, doubt: Option<&str>, force: bool) -> Option<Strin
 
 /// Whether a target is a URL that a list can hold as the target of a redirect.
 fn is_web_url(target: &str) -> bool {
-    let url = url::Url::parse(target);
-    let is_web = url.is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
+    let is_web = url::Url::parse(target).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
     is_web && !target.contains(|char: char| char.is_whitespace() || char.is_control())
 }
 

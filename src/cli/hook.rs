@@ -179,8 +179,13 @@ fn run_hook(repository: &Repository, hook: Hook, global: &GlobalArgs) -> anyhow:
     let stages_rules = staged
         .iter()
         .any(|file| site_rules::is_rules_file(&file.path));
+    let before = staged
+        .iter()
+        .filter_map(|file| Some((file.path.clone(), file.before.clone()?)))
+        .collect();
     let outcome = pre_commit(repository, staged, &stop, check, || {
-        staged_mistakes(repository, &folder, &staged_files.borrow(), stages_rules)
+        let staged = staged_files.borrow();
+        staged_mistakes(repository, &folder, &staged, &before, stages_rules)
     })?;
     write!(
         output::stderr(),

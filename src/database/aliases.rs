@@ -37,8 +37,7 @@ impl Aliases {
     pub(crate) fn load_readable(config: &Config) -> anyhow::Result<Self> {
         let database = config.open_database()?;
         Self::from_files(database.files().iter().map(|path| {
-            let head = DomainFile::read_head(path);
-            Ok(head.unwrap_or_else(|_| DomainFile::parse_head(path, b"")))
+            Ok(DomainFile::read_head(path).unwrap_or_else(|_| DomainFile::parse_head(path, b"")))
         }))
     }
 

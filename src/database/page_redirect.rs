@@ -82,8 +82,9 @@ impl PromisedRedirect {
 
     /// Whether the redirect leads from `url` to `target`.
     pub(crate) fn leads_to(&self, url: &str, target: &str) -> bool {
-        let page = url::Url::parse(url).and_then(|url| url.join(&self.target));
-        page.is_ok_and(|page| page.as_str() == target)
+        url::Url::parse(url)
+            .and_then(|url| url.join(&self.target))
+            .is_ok_and(|page| page.as_str() == target)
     }
 
     /// Adds to a record what it lacks of the promise. A target that the record has already stays.

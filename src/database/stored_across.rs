@@ -23,17 +23,19 @@ struct StoredFiles<'a> {
 }
 
 /// The staged files with mistakes. `folder` is the database, relative to the work tree; `staged` are the
-/// staged domain files with their metadata; `stages_rules` says whether site rules are staged too.
+/// staged domain files with their metadata, and `before` has the blob in the base of all that are not new;
+/// `stages_rules` says whether site rules are staged too.
 pub(crate) fn staged_mistakes(
     repository: &Repository,
     folder: &Path,
     staged: &[DomainFile],
+    before: &BTreeMap<PathBuf, String>,
     stages_rules: bool,
 ) -> anyhow::Result<Vec<RejectedFile>> {
     if staged.is_empty() {
         return Ok(vec![]);
     }
-    let with_heads = has_new_names(repository, staged)?;
+    let with_heads = has_new_names(repository, staged, before)?;
     let rules = folder.join(site_rules::FOLDER);
     // No listing of a large index for nothing.
     if !with_heads && !stages_rules && repository.folder_at("HEAD", &rules)?.is_empty() {
@@ -91,15 +93,19 @@ pub(crate) fn mistakes_of_merge(
     Ok(new)
 }
 
-/// Whether a staged file has a host or a cname that HEAD does not have there.
-fn has_new_names(repository: &Repository, staged: &[DomainFile]) -> anyhow::Result<bool> {
+/// Whether a staged file has a host or a cname that the base does not have there.
+fn has_new_names(
+    repository: &Repository,
+    staged: &[DomainFile],
+    before: &BTreeMap<PathBuf, String>,
+) -> anyhow::Result<bool> {
     for file in staged {
         let cnames = &file.metadata().cnames;
-        let Some(id) = repository.blob_at("HEAD", file.path())? else {
+        let Some(id) = before.get(file.path()) else {
             return Ok(true);
         };
         if !cnames.is_empty() {
-            let before = DomainFile::parse_head(file.path(), &repository.read_blob(&id)?);
+            let before = DomainFile::parse_head(file.path(), &repository.read_blob(id)?);
             if before.metadata().cnames != *cnames {
                 return Ok(true);
             }
@@ -157,8 +163,11 @@ impl<'a> StoredFiles<'a> {
                 across.add_head(&DomainFile::parse_head(path, &bytes()?));
             }
         }
-        let findings = across.finish(|_| false, is_judged).into_iter();
-        Ok(findings.filter(Finding::is_error).collect())
+        Ok(across
+            .finish(|_| false, is_judged)
+            .into_iter()
+            .filter(Finding::is_error)
+            .collect())
     }
 
     /// The registrable domains of the judged files that have site rules, and these rules.

@@ -53,8 +53,8 @@ fn parameters(query: &str) -> impl Iterator<Item = (&str, &str)> {
 
 /// Whether the host is a domain, or below it.
 fn is_at(host: &str, domain: &str) -> bool {
-    let below = host.strip_suffix(domain);
-    below.is_some_and(|below| below.is_empty() || below.ends_with('.'))
+    host.strip_suffix(domain)
+        .is_some_and(|below| below.is_empty() || below.ends_with('.'))
 }
 
 /// The segments behind `-` of GitLab, which runs on many hosts.
@@ -97,18 +97,16 @@ fn is_of_branch(host: &str, segments: &[&str]) -> bool {
         | ("bitbucket.org", [_, _, "raw" | "src" | "get", rest @ ..])
         | ("codeload.github.com", [_, _, _, rest @ ..])
         | ("api.github.com", ["repos", _, _, "tarball" | "zipball", rest @ ..]) => is_branch(rest),
-        ("cdn.jsdelivr.net", ["gh", _, name, ..]) => {
-            let version = name.split_once('@').map(|(_, version)| version);
-            version.is_some_and(|version| BRANCHES.contains(&version))
-        }
+        ("cdn.jsdelivr.net", ["gh", _, name, ..]) => name
+            .split_once('@')
+            .map(|(_, version)| version)
+            .is_some_and(|version| BRANCHES.contains(&version)),
         (_, [_, _, "raw", "branch", _, _, ..]) => true,
-        _ if is_at(host, "huggingface.co") => {
-            let at = segments
-                .iter()
-                .position(|it| matches!(*it, "resolve" | "raw" | "blob"));
-            at.and_then(|at| segments.get(at + 1..))
-                .is_some_and(is_branch)
-        }
+        _ if is_at(host, "huggingface.co") => segments
+            .iter()
+            .position(|it| matches!(*it, "resolve" | "raw" | "blob"))
+            .and_then(|at| segments.get(at + 1..))
+            .is_some_and(is_branch),
         _ if is_at(host, "googlesource.com") => {
             let at = segments
                 .iter()

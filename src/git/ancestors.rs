@@ -1,5 +1,6 @@
 //! The common ancestors of the two sides of an operation, and the base of each of its unmerged files.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -104,7 +105,7 @@ impl Repository {
         if has_file {
             return Ok(Base::Unknown);
         }
-        let mut others = vec![];
+        let mut others = BTreeSet::new();
         let folder = file.path.parent().unwrap_or(Path::new(""));
         let Some(stage) = stage
             .as_ref()
@@ -120,10 +121,8 @@ impl Repository {
                 .map(|(name, _)| folder.join(name));
             others.extend(paths.filter(|path| *path != file.path));
         }
-        others.sort();
-        others.dedup();
-        let is_known = others.len() == 1;
-        Ok(Base::OtherFile(others.pop().filter(|_| is_known)))
+        let other = others.pop_first();
+        Ok(Base::OtherFile(other.filter(|_| others.is_empty())))
     }
 
     /// Whether one of the commits of an ancestor has the file.

@@ -149,8 +149,11 @@ impl Repository {
 /// The time since the file was written; `None` without one.
 fn age(file: &Path) -> Option<Duration> {
     let written = fs::symlink_metadata(file).ok()?.modified().ok()?;
-    let age = SystemTime::now().duration_since(written);
-    Some(age.unwrap_or_default())
+    Some(
+        SystemTime::now()
+            .duration_since(written)
+            .unwrap_or_default(),
+    )
 }
 
 /// Collects the lock files of git in a folder, and so many levels below. A folder that cannot be read has

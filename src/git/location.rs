@@ -22,6 +22,8 @@ pub(super) fn open(dir: &Path, env: &GitEnv) -> Option<git2::Repository> {
     if env.redirects() {
         return None;
     }
+    // As git does, which hashes no object that it reads: the tree of ten thousand files takes 2 ms. `git fsck` does.
+    git2::opts::strict_hash_verification(false);
     let no_ceilings: [&Path; 0] = [];
     // The reason of a refusal does not matter: git is next, and gives its own.
     git2::Repository::open_ext(dir, RepositoryOpenFlags::empty(), no_ceilings).ok()

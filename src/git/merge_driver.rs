@@ -175,8 +175,10 @@ impl Repository {
             .attribute("conflict-marker-size", path)?
             .unwrap_or_default();
         let digits = value.split(|char: char| !char.is_ascii_digit()).next();
-        let size = digits.and_then(|digits| digits.parse().ok());
-        Ok(size.filter(|size| *size > 0).unwrap_or(MARKER_SIZE))
+        Ok(digits
+            .and_then(|digits| digits.parse().ok())
+            .filter(|size| *size > 0)
+            .unwrap_or(MARKER_SIZE))
     }
 
     /// The value of an attribute of the file at `path`, relative to the work tree; `None` without one.

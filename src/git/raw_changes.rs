@@ -42,8 +42,9 @@ pub(super) fn raw_changes(git: &mut Command) -> Result<Vec<RawChange>> {
     let mut words = listing.split(|byte| *byte == 0);
     let mut changes = vec![];
     while let (Some(facts), Some(path)) = (words.next(), words.next()) {
-        let facts = std::str::from_utf8(facts).ok();
-        let change = facts.and_then(|facts| parse(facts, paths::from_bytes(path)));
+        let change = std::str::from_utf8(facts)
+            .ok()
+            .and_then(|facts| parse(facts, paths::from_bytes(path)));
         changes.push(change.context("git printed something unexpected")?);
     }
     Ok(changes)

@@ -287,6 +287,8 @@ impl Repository {
 
 /// The only line that git printed.
 pub(super) fn line(output: Vec<u8>) -> Result<String> {
-    let text = String::from_utf8(output).context("git printed an id that is not text")?;
-    Ok(text.trim_end().to_owned())
+    Ok(String::from_utf8(output)
+        .context("git printed an id that is not text")?
+        .trim_end()
+        .to_owned())
 }

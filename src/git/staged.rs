@@ -24,6 +24,8 @@ pub struct StagedFile {
     pub id: String,
     /// Git's mode, `0o100644` for a plain file; 0 while unmerged.
     pub mode: u32,
+    /// The blob in the base; `None` if the file is new.
+    pub before: Option<String>,
 }
 
 /// The kind of a staged entry.
@@ -76,6 +78,11 @@ impl Repository {
                 path: change.path.clone(),
                 id,
                 mode,
+                before: change
+                    .before
+                    .as_ref()
+                    .filter(|it| it.is_regular())
+                    .map(|it| it.id.clone()),
             }
         };
         let below = |dir| {

@@ -173,22 +173,18 @@ impl Repository {
     /// # Errors
     /// When git fails.
     pub fn edited_before(&self, commit: &str) -> Result<Vec<PathBuf>> {
-        let edited = self.uncommitted_paths()?;
         let top = self.work_tree()?;
+        let uncommitted = self.uncommitted_below(&[top.to_owned()], |_| true)?;
+        let edited: BTreeSet<&Path> = uncommitted.paths().collect();
         Ok(self
             .changes("HEAD", commit)?
             .into_iter()
             .filter(|(path, changed)| {
                 let is_new = changed.before.is_none() && urldb_files::is_there(&top.join(path));
-                is_new || edited.contains(path)
+                is_new || edited.contains(path.as_path())
             })
             .map(|(path, _)| path)
             .collect())
-    }
-
-    fn uncommitted_paths(&self) -> Result<BTreeSet<PathBuf>> {
-        let files = self.uncommitted_below(&[self.work_tree()?.to_owned()], |_| true)?;
-        Ok(files.paths().map(Path::to_owned).collect())
     }
 
     /// Moves the current branch, the index and the work tree forward to a commit that contains HEAD.

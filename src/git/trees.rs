@@ -61,8 +61,8 @@ fn regular_files(lib: &git2::Repository, top: &Tree<'_>, folder: &Path) -> TreeF
     if folder.as_os_str().is_empty() {
         return files(top);
     }
-    let entry = top.get_path(folder).ok();
-    entry
+    top.get_path(folder)
+        .ok()
         .and_then(|entry| lib.find_tree(entry.id()).ok())
         .as_ref()
         .map_or_else(TreeFolder::new, files)

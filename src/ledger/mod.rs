@@ -341,8 +341,10 @@ impl Ledger {
         let mut changed = vec![];
         for entry in entries.iter() {
             let (key, mut entry) = entry?;
-            let content = entry.content.as_mut();
-            let is_lost = content.is_some_and(|content| content.lose(files, now));
+            let is_lost = entry
+                .content
+                .as_mut()
+                .is_some_and(|content| content.lose(files, now));
             let bad_response = entry.bad_response.take_if(|bad| files.contains(&bad.file));
             if is_lost || bad_response.is_some() {
                 changed.push((key, entry, is_lost));

@@ -46,8 +46,10 @@ pub struct KnownCaptures {
 impl KnownCaptures {
     /// The names of the WARC files with these captures.
     pub fn files(&self) -> impl Iterator<Item = &str> {
-        let content = self.content.as_ref();
-        let capture = content.and_then(|content| content.capture.as_ref());
+        let capture = self
+            .content
+            .as_ref()
+            .and_then(|content| content.capture.as_ref());
         let bad = self.bad_response.as_ref();
         capture
             .map(|capture| &capture.file)

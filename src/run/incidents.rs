@@ -323,8 +323,7 @@ impl RunIncidents<'_> {
             Some(affected) => &affected.url,
             None => &format!("https://{}/", authority(&incident.host)),
         };
-        let mapping = Mapping::of(&self.config.network.map, &Url::parse(url).ok()?)?;
-        Some(mapping.connect_to())
+        Some(Mapping::of(&self.config.network.map, &Url::parse(url).ok()?)?.connect_to())
     }
 
     /// Number of URLs of the host in the database, as far as the run knows.

@@ -157,8 +157,13 @@ impl Outcomes {
             outcome.evidence = None;
             self.contents.remove(&outcome.key);
         }
-        let uses = record.judged.job.uses.as_ref();
-        let by_hand = uses.filter(|uses| uses.by_hand).map(|_| BY_HAND.to_owned());
+        let by_hand = record
+            .judged
+            .job
+            .uses
+            .as_ref()
+            .filter(|uses| uses.by_hand)
+            .map(|_| BY_HAND.to_owned());
         let doubt = doubt(&record.judged).or(by_hand);
         let doubt = doubt.map(|doubt| Shown::new(&doubt, Shown::LONGEST));
         self.urls[index].evidence = Some(Box::new(Evidence {

@@ -113,8 +113,8 @@ impl<'a> RecordLine<'a> {
 }
 
 fn time(seconds: u64) -> String {
-    let seconds = i64::try_from(seconds).ok();
-    seconds
+    i64::try_from(seconds)
+        .ok()
         .and_then(|seconds| Timestamp::from_second(seconds).ok())
         .map_or_else(|| "an unknown time".to_owned(), |time| time.to_string())
 }

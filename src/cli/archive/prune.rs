@@ -55,11 +55,12 @@ fn parse_age(text: &str) -> Result<Span, String> {
 
 /// The time before which captures are old, as `YYYYMMDDhhmmss` in UTC.
 fn limit(now: Timestamp, age: Span) -> anyhow::Result<String> {
-    let limit = now
+    Ok(now
         .to_zoned(TimeZone::UTC)
         .checked_sub(age)
-        .context("no capture can be that old")?;
-    Ok(limit.strftime("%Y%m%d%H%M%S").to_string())
+        .context("no capture can be that old")?
+        .strftime("%Y%m%d%H%M%S")
+        .to_string())
 }
 
 /// The captures that records, the ledger and incidents need.

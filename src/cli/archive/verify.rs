@@ -103,8 +103,9 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
 /// The finding about a file that is not to be had: the store does not have it or has other bytes, or the
 /// file on this machine cannot be read. `None` if nothing is known about it, since the store cannot be asked.
 fn finding_of(error: &io::Error) -> Option<(FindingCode, String)> {
-    let cause = error.get_ref();
-    let of_store = cause.and_then(|cause| cause.downcast_ref::<StoreError>());
+    let of_store = error
+        .get_ref()
+        .and_then(|cause| cause.downcast_ref::<StoreError>());
     let code = match error.kind() {
         io::ErrorKind::NotFound => FindingCode::FileMissing,
         io::ErrorKind::InvalidData => FindingCode::FileDamaged,

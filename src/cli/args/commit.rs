@@ -110,8 +110,10 @@ impl PlannedCommit {
     /// When git fails.
     pub(in crate::cli) fn in_head(&self, path: &Path) -> anyhow::Result<Option<DomainFile>> {
         let name = self.repository.relative(path)?;
-        let blob = self.repository.blob_at("HEAD", &name)?;
-        let bytes = blob.map(|blob| self.repository.read_blob(&blob));
+        let bytes = self
+            .repository
+            .blob_at("HEAD", &name)?
+            .map(|blob| self.repository.read_blob(&blob));
         Ok(bytes
             .transpose()?
             .map(|bytes| DomainFile::parse(path, &bytes).file))

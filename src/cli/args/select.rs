@@ -391,8 +391,8 @@ impl<'a> RecordLookup<'a> {
         let host = self.aliases.primary_host(&url.host);
         let all = DomainIndex::read(&self.context.domain_file(&host))?;
         let is_typed = |path: &&str| {
-            let asked = RequestUrl::new(url.scheme, &url.host, path);
-            asked.is_some_and(|asked| asked.as_ref() == typed)
+            RequestUrl::new(url.scheme, &url.host, path)
+                .is_some_and(|asked| asked.as_ref() == typed)
         };
         Ok(all.paths().find(is_typed).map(|path| NamedRecord {
             alias: (host != url.host).then(|| url.host.clone()),

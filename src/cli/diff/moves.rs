@@ -23,8 +23,8 @@ impl Moves {
     ) -> anyhow::Result<Self> {
         let records = |index: usize| {
             let (file, path) = &files[index];
-            let versions = Versions::read(repository, file, path)?;
-            Ok(versions.map_or_else(RecordSet::default, |it| it.records()))
+            Ok(Versions::read(repository, file, path)?
+                .map_or_else(RecordSet::default, |it| it.records()))
         };
         let changed: Vec<&ChangedFile> = files.iter().map(|(file, _)| file).collect();
         let sources = moves::among(&changed, records)?

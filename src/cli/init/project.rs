@@ -157,8 +157,8 @@ impl<'a> ProjectFacts<'a> {
 
     fn is_committed_here(&self) -> bool {
         let commits = |file: PathBuf| {
-            let text = urldb_files::read_to_string(&file, limits::SETTINGS);
-            text.is_ok_and(|text| text.contains(" run --commit"))
+            urldb_files::read_to_string(&file, limits::SETTINGS)
+                .is_ok_and(|text| text.contains(" run --commit"))
         };
         [self.cron_file(), self.unit_file("service")]
             .into_iter()

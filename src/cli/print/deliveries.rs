@@ -129,12 +129,11 @@ fn said(kind: MessageKind, made: &[&MadeDelivery]) -> Text {
 
 /// `, 3 days late`, or nothing if the deliveries are less than an hour late.
 fn late(status: &NotifierStatus, now: Timestamp) -> String {
-    let first = status
+    status
         .delivered
         .iter()
         .filter_map(|made| made.first_tried)
-        .min();
-    first
+        .min()
         .filter(|first| now.duration_since(*first).as_hours() >= 1)
         .map_or_else(String::new, |first| {
             format!(", {} late", age_in_words(first, now))

@@ -94,7 +94,10 @@ fn append(variable: &str, text: &str) -> anyhow::Result<()> {
     let Some(path) = environment::os_variable(variable) else {
         return Ok(());
     };
-    let file = OpenOptions::new().create(true).append(true).open(&path);
-    file.and_then(|mut file| file.write_all(text.as_bytes()))
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&path)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
         .with_context(|| format!("cannot write {variable}, {}", path.display()))
 }

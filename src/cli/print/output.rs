@@ -46,8 +46,7 @@ pub(crate) fn write_bytes<T>(
     write: impl FnOnce(&mut ByteOutput) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let mut out = ByteOutput(BufWriter::with_capacity(BUFFER, report_file::bytes()));
-    let written = write(&mut out);
-    written
+    write(&mut out)
         .and_then(|written| {
             out.flush()?;
             Ok(written)

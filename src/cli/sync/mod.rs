@@ -158,8 +158,11 @@ fn left_files(commit: &PlannedCommit, context: &Context) -> anyhow::Result<Vec<P
             .any(|entry| !entry.record().source.is_empty())
     };
     let work_tree = repository.work_tree()?;
-    let files = changed.paths().map(|path| work_tree.join(path));
-    Ok(files.filter(has_listed).collect())
+    Ok(changed
+        .paths()
+        .map(|path| work_tree.join(path))
+        .filter(has_listed)
+        .collect())
 }
 
 /// The numbers of records that are added, updated and removed in the files.
