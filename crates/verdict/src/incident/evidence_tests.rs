@@ -511,6 +511,15 @@ fn a_notice_that_opens_again_is_about_new_losses() {
     assert_eq!(urls_of(&fold(&events)), [(url_of(1), None)]);
 }
 
+/// The same loss in the events of two branches is one loss, also beside another one.
+#[test]
+fn a_loss_that_two_branches_found_counts_once() {
+    let mut other = event(2, EventKind::Noticed, 0);
+    other.notice.as_mut().unwrap().lost.push(lost(1));
+    let state = fold(&[event(1, EventKind::Opened, 0), other]);
+    assert_eq!(urls_of(&state), [(url_of(0), None), (url_of(1), None)]);
+}
+
 /// One branch ended the notice, and the other one found another loss, before or after that.
 #[test]
 fn a_loss_beside_the_end_of_a_notice_keeps_it_open() {

@@ -350,6 +350,7 @@ fn agrees_as_seen(world: &World, event: &Event, requests: u32) {
     }
     let fewest = indices.iter().map(|index| agreement(*index).requests).min();
     assert_eq!(Some(requests), fewest, "{event:?}");
+    assert!(event.urls.len() > event.evidence.len(), "{event:?}");
 }
 
 /// No event calls a URL good that its run did not see as promised.
@@ -386,6 +387,8 @@ fn says_nothing_untrue(world: &World, run: &str, log: &IncidentLog) {
 fn knows_all(world: &World) {
     let mut members: BTreeMap<MemberKey, Member> = BTreeMap::new();
     for state in world.open() {
+        let files = state.members.values().map(|member| &member.joining.file);
+        assert!(files.collect::<BTreeSet<_>>().len() <= 1, "of two hosts");
         for (key, member) in state.members {
             assert!(members.insert(key, member).is_none(), "in two incidents");
         }

@@ -75,6 +75,8 @@ pub fn is_asked_of_cnames(record: &Record) -> bool {
 mod tests {
     use std::path::Path;
 
+    use urldb_format::Digest;
+
     use super::*;
     use crate::job::{BodyUse, JobKey, Keep};
 
@@ -98,16 +100,22 @@ content-type: X-302-Redirect
 redirects-to: /elsewhere
 ";
 
+    const OPTIONS: PlanOptions = PlanOptions {
+        max_body: 100,
+        max_capture: 7,
+        whole: false,
+        kept_bodies: KeptBodies::None,
+        cnames: Cnames::None,
+        day: 0,
+        rehash: Rehash::ALWAYS,
+    };
+
     fn jobs(selection: &Selection, kept_bodies: KeptBodies) -> Vec<Job> {
         let file = DomainFile::parse(Path::new("example.org.yaml"), FILE.as_bytes()).file;
         let options = PlanOptions {
-            max_body: 100,
-            max_capture: 7,
-            whole: false,
             kept_bodies,
             cnames: Cnames::Rotate,
-            day: 0,
-            rehash: Rehash::ALWAYS,
+            ..OPTIONS
         };
         planned(&file, selection, options, &())
     }
@@ -164,13 +172,9 @@ redirects-to: /elsewhere
         let text = FILE.replacen("https: true", "cnames:\n- a.org\n- b.org\nhttps: true", 1);
         let file = DomainFile::parse(Path::new("example.org.yaml"), text.as_bytes()).file;
         let options = PlanOptions {
-            max_body: 100,
-            max_capture: 7,
-            whole: false,
-            kept_bodies: KeptBodies::None,
             cnames,
             day,
-            rehash: Rehash::ALWAYS,
+            ..OPTIONS
         };
         let jobs = planned(&file, &Selection::default(), options, past);
         let aliases = jobs.iter().filter(|job| job.key.alias.is_some());
@@ -215,9 +219,6 @@ redirects-to: /elsewhere
     fn an_alias_in_doubt_is_asked_out_of_turn() {
         struct Doubtful;
         impl PastRuns for Doubtful {
-            fn is_archived(&self, _: &JobKey, _: &[u8; 32]) -> bool {
-                false
-            }
             fn is_in_doubt(&self, key: &JobKey) -> bool {
                 key.alias.as_deref() == Some("b.org")
             }
@@ -225,6 +226,34 @@ redirects-to: /elsewhere
         let urls = aliases(Cnames::Rotate, 0, &Doubtful);
         assert_eq!(urls.len(), 3, "{urls:?}");
         assert!(aliases(Cnames::None, 0, &Doubtful).is_empty());
+    }
+
+    /// Content that has the further digest and not the SHA-256 is not the promised content.
+    #[test]
+    fn archived_content_is_known_by_each_promised_digest() {
+        struct Verified(u8);
+        impl PastRuns for Verified {
+            fn is_archived(&self, _: &JobKey, _: &[u8; 32]) -> bool {
+                true
+            }
+            fn verified_sha256(&self, _: &JobKey, _: &Digest) -> Option<[u8; 32]> {
+                Some([self.0; 32])
+            }
+        }
+        let both = "content-md5: 99999999999999999999999999999999\ncontent-sha256";
+        let text = FILE.replacen("content-sha256", both, 1);
+        let file = DomainFile::parse(Path::new("example.org.yaml"), text.as_bytes()).file;
+        for (verified, kept) in [(0x11, Keep::Changes), (0x22, Keep::Everything)] {
+            let options = PlanOptions {
+                kept_bodies: KeptBodies::Static,
+                ..OPTIONS
+            };
+            let jobs = planned(&file, &Selection::default(), options, &Verified(verified));
+            assert!(
+                matches!(jobs[0].body, BodyUse::Hash { keep, .. } if keep == kept),
+                "{verified}"
+            );
+        }
     }
 
     fn named(path: &str, alias: Option<&str>) -> NamedRecord {
@@ -239,21 +268,12 @@ redirects-to: /elsewhere
     fn an_alias_that_is_named_is_asked_and_the_domain_is_not() {
         let text = FILE.replacen("https: true", "cnames:\n- a.org\n- b.org", 1);
         let file = DomainFile::parse(Path::new("example.org.yaml"), text.as_bytes()).file;
-        let options = PlanOptions {
-            max_body: 100,
-            max_capture: 0,
-            whole: false,
-            kept_bodies: KeptBodies::None,
-            cnames: Cnames::None,
-            day: 0,
-            rehash: Rehash::ALWAYS,
-        };
         let asked = |records: &[NamedRecord]| {
             let selection = Selection {
                 records: records.to_vec(),
                 ..Selection::default()
             };
-            let jobs = planned(&file, &selection, options, &());
+            let jobs = planned(&file, &selection, OPTIONS, &());
             jobs.iter()
                 .map(|job| job.url.to_string())
                 .collect::<Vec<_>>()
@@ -310,13 +330,8 @@ redirects-to: /elsewhere
     fn asked(text: &str) -> Vec<String> {
         let file = DomainFile::parse(Path::new("example.org.yaml"), text.as_bytes()).file;
         let options = PlanOptions {
-            max_body: 100,
-            max_capture: 0,
-            whole: false,
-            kept_bodies: KeptBodies::None,
             cnames: Cnames::All,
-            day: 0,
-            rehash: Rehash::ALWAYS,
+            ..OPTIONS
         };
         let jobs = planned(&file, &Selection::default(), options, &());
         let asked = jobs

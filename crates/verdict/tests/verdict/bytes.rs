@@ -607,7 +607,7 @@ fn what_can_be_promised_stands_at_the_end_of_the_chain_and_is_whole() {
         ..good()
     };
     let choices = Observation {
-        hops: vec![hop(300, &[])],
+        hops: vec![moved(), hop(300, &[])],
         ..good()
     };
     let challenge = Observation {

@@ -111,17 +111,10 @@ fn unreachable_has_a_reason_for_each_cause() {
 #[test]
 fn blocked_obeys_retry_after_within_bounds() {
     let busy = |after: &str| seen(vec![hop(429, &[("retry-after", after)])]);
-    assert_eq!(
-        retry_wait(&Promise::default(), &[busy("7")]),
-        Duration::from_secs(7)
-    );
-    assert_eq!(
-        retry_wait(
-            &Promise::default(),
-            &[busy("Thu, 01 Jan 1970 00:00:30 GMT")]
-        ),
-        Duration::from_secs(30)
-    );
+    for (after, seconds) in [("7", 7), ("Thu, 01 Jan 1970 00:00:30 GMT", 30)] {
+        let wait = retry_wait(&Promise::default(), &[busy(after)]);
+        assert_eq!(wait, Duration::from_secs(seconds));
+    }
     assert!(retry_wait(&Promise::default(), &[busy("soon")]) < Duration::from_secs(3));
     let seen = [busy("1"), busy("1"), busy("1")];
     assert_state(
@@ -138,17 +131,19 @@ fn a_wait_too_long_for_a_run_is_told() {
         let verdict = verdict_of(&Promise::default(), &[busy(), busy(), busy()]);
         verdict.classification.message()
     };
-    assert_eq!(
-        message(429, "7200"),
-        "answers 429 and asks us to come back after 2h"
-    );
-    assert_eq!(
-        message(503, "Thu, 01 Jan 1970 00:00:31 GMT"),
-        "answers 503 and asks us to come back after 31s"
-    );
-    assert_eq!(message(429, "120"), "answers 429");
-    assert_eq!(message(503, "30"), "answers 503");
-    assert_eq!(message(500, "7200"), "answers 500");
+    for (status, after, expected) in [
+        (429, "7200", "answers 429 and asks us to come back after 2h"),
+        (
+            503,
+            "Thu, 01 Jan 1970 00:00:31 GMT",
+            "answers 503 and asks us to come back after 31s",
+        ),
+        (429, "120", "answers 429"),
+        (503, "30", "answers 503"),
+        (500, "7200", "answers 500"),
+    ] {
+        assert_eq!(message(status, after), expected);
+    }
 }
 
 #[test]
