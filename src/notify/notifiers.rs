@@ -287,11 +287,15 @@ mod tests {
     use std::process::Command;
     use std::time::Duration;
 
+    use jiff::civil::Weekday;
     use urldb_files::Root;
-    use urldb_protocol::{Delivery, DeliveryFuture, Notifier, PlannedDelivery, ReportDelivery};
+    use urldb_protocol::{
+        Delivery, DeliveryFuture, Notifier, PlannedDelivery, Remembered, ReportDelivery,
+    };
 
     use super::*;
     use crate::config::Audience;
+    use crate::ledger::NewestCard;
 
     /// A notifier that panics while it plans, while it delivers, or never.
     struct Fragile {
@@ -333,6 +337,27 @@ mod tests {
 
         fn destination(&self) -> String {
             String::new()
+        }
+    }
+
+    /// Facts cannot be stored.
+    struct FullDisk;
+
+    impl IncidentFacts for FullDisk {
+        fn incidents(&self) -> Vec<IncidentFile> {
+            vec![]
+        }
+
+        fn remember(&self, _: &str, _: &[Remembered]) -> anyhow::Result<()> {
+            anyhow::bail!("the disk is full")
+        }
+
+        fn deliver(&self, _: &str, _: Vec<(String, NewestCard)>) -> anyhow::Result<()> {
+            Ok(())
+        }
+
+        fn expect(&self, _: &str, _: Vec<String>) -> anyhow::Result<()> {
+            Ok(())
         }
     }
 
@@ -381,8 +406,23 @@ mod tests {
             assert_eq!((third.waiting.len(), third.errors.len()), (0, 0));
             assert_eq!(third.delivered.len(), usize::from(run == 1));
         }
+        // A weekly report names the messages that wait for others.
+        let mut weekly = configured("weekly", None);
+        weekly.audience.digest = Some(Weekday::Monday);
+        let mut later = envelope.clone();
+        later.run.id.push('2');
+        let posted = weekly.post(&outbox, (&later, &[]), &(), &Routing::default());
+        posted.unwrap();
+        let messages = outbox.messages("weekly").into_iter().flatten();
+        let mut weeks = messages.filter_map(|it| it.envelope().week.clone());
+        let waiting = weeks.next().unwrap().waiting.into_iter();
+        let names: Vec<_> = waiting.map(|it| it.notifier).collect();
+        assert_eq!(names, ["first", "second"]);
         // A later version that does not crash delivers the message that could not be planned.
         let fixed = of(vec![configured("first", None)]);
+        let statuses = fixed.deliver(&outbox, &envelope, now, &FullDisk).unwrap();
+        // The facts of the reply are lost, and those of the plan.
+        assert_eq!(statuses[0].errors, ["the disk is full"; 2]);
         let statuses = fixed.deliver(&outbox, &envelope, now, &()).unwrap();
         assert_eq!(statuses[0].delivered.len(), 1);
     }

@@ -76,3 +76,16 @@ impl Unrouted {
         format!("no section [notify.NAME] gets {urls} of {first}{more}: {UNROUTED_ADVICE}")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_hosts_the_first_are_named() {
+        let by_host = (1..8).map(|host| (format!("{host}.test"), 2)).collect();
+        let sentence = Unrouted { by_host }.sentence();
+        let named = "1.test, 2.test, 3.test, 4.test, 5.test and 2\u{a0}other hosts:";
+        assert!(sentence.contains(named), "{sentence}");
+    }
+}
