@@ -120,29 +120,6 @@ fn the_last_good_run_is_named_however_soon_the_next_one_begins() {
     assert_eq!(new["last_good"], Value::Null);
 }
 
-#[test]
-fn a_later_url_joins_and_one_that_recovers_leaves() {
-    let (site, sandbox) = watched();
-    site.remove("/a");
-    run(&sandbox, 1);
-    site.remove("/b");
-    let grown = run(&sandbox, 1);
-    assert_eq!(shown(&grown), ["changed example.test gone: a +b"]);
-    site.serve("/a", Reply::ok("first"));
-    let shrunk = run(&sandbox, 1);
-    assert_eq!(shown(&shrunk), ["changed example.test gone: -a b"]);
-    let evidence = &shrunk["incidents"][0]["evidence"];
-    assert_eq!(evidence["url"], "http://example.test/b", "/a has recovered");
-    site.serve("/b", Reply::new("503 Busy", &["Retry-After: 0"], ""));
-    run(&sandbox, 1);
-    let other = run(&sandbox, 1);
-    assert_eq!(shown(&other), ["changed example.test server-error: -a b"]);
-    assert_eq!(
-        lines(&sandbox),
-        ["opened 1", "changed 2", "changed 1", "changed 1"]
-    );
-}
-
 /// A failure that is not confirmed yet, at a URL before those that are news, has evidence beside theirs.
 #[test]
 fn news_has_evidence_beside_a_failure_that_is_not_confirmed() {
@@ -158,26 +135,6 @@ fn news_has_evidence_beside_a_failure_that_is_not_confirmed() {
     let mails = sandbox.take_mails();
     assert_eq!(mails.len(), 1);
     assert_has(&mails[0].text, "fails (503 Service Unavailable)");
-}
-
-/// The end of an incident is no word about a URL that fails in the same run.
-#[test]
-fn an_incident_that_closes_calls_no_url_good_that_fails_today() {
-    let (site, sandbox) = watched();
-    site.serve("/a", Reply::ok("other"));
-    run(&sandbox, 1);
-    assert_eq!(sandbox.take_mails().len(), 1);
-    site.serve("/a", Reply::ok("first"));
-    site.serve(
-        "/b",
-        Reply::new("500 Internal Server Error", &[], "it fails"),
-    );
-    let ran = sandbox.exits(3, "run");
-    let mails = sandbox.take_mails();
-    assert_eq!(mails.len(), 1);
-    for text in [&ran.out, &mails[0].text] {
-        assert_has(text, "URLs: 1 unconfirmed, 2 ok; recovered: ");
-    }
 }
 
 #[test]
@@ -241,20 +198,6 @@ fn three_hosts() -> (Site, Sandbox) {
         sandbox.write(&file, promises(&[("/a", "first")]));
     }
     (site, sandbox)
-}
-
-#[test]
-fn one_cause_at_three_hosts_is_three_incidents() {
-    let (site, sandbox) = three_hosts();
-    site.remove("/a");
-    let document = run(&sandbox, 1);
-    let expected = [
-        "opened one.test gone: +a",
-        "opened three.test gone: +a",
-        "opened two.test gone: +a",
-    ];
-    assert_eq!(shown(&document), expected);
-    assert_eq!(sandbox.files("status/incidents", ".yaml").len(), 3);
 }
 
 #[test]

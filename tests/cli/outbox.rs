@@ -120,19 +120,6 @@ fn what_cannot_be_sent_now_is_sent_by_the_next_run() {
 }
 
 #[test]
-fn a_message_that_was_put_off_keeps_its_id() {
-    let busy = replying(|it| it.end = "451 come back later");
-    let (_site, sandbox) = broken(busy.port);
-    sandbox
-        .exits(1, "run")
-        .complains(&["451", "Every run tries again"]);
-    let first = message_id(&busy.received());
-    assert_eq!(waiting(&sandbox), 1);
-
-    assert_eq!(deliver(&sandbox).header("Message-ID"), first);
-}
-
-#[test]
 fn a_refused_message_waits_for_a_person() {
     let server = replying(|it| it.rcpt = "550 no such user");
     let (_site, sandbox) = broken(server.port);
