@@ -24,7 +24,7 @@ mod names;
 mod origins;
 mod record;
 mod spool;
-mod update;
+pub(crate) mod update;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

@@ -174,15 +174,67 @@ impl StatusUpdate<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use jiff::SignedDuration;
     use urldb_canon::{RequestUrl, Scheme};
     use urldb_format::Record;
     use urldb_protocol::Reason;
-    use urldb_verdict::{BodyUse, Job, JobKey, JudgedJob, Pending, Promise, Request, Verdict};
+    use urldb_verdict::{
+        BodyUse, Job, JobKey, JudgedJob, Observation, Pending, Promise, Request, Verdict,
+    };
 
     use super::*;
     use crate::ledger::{Archived, BadResponse, KnownCaptures};
+
+    pub(crate) const HOST: &str = "a.example";
+
+    pub(crate) fn key() -> JobKey {
+        JobKey {
+            domain: HOST.to_owned(),
+            path: "/".to_owned(),
+            request: None,
+            variant: None,
+            alias: None,
+            scheme: Scheme::Http,
+        }
+    }
+
+    /// The result of a URL of the host without a promise.
+    pub(crate) fn judged_job(
+        state: State,
+        reason: Option<Reason>,
+        observations: Vec<Observation>,
+    ) -> JudgedJob {
+        JudgedJob {
+            job: Job {
+                url: RequestUrl::new(Scheme::Http, HOST, "/").unwrap(),
+                key: key(),
+                file: "urldb/a.example.yaml".into(),
+                line: 2,
+                uses: None,
+                categories: [].into(),
+                promise: Promise::default(),
+                request: Request::of(&Record::default()),
+                body: BodyUse::Skip,
+                muted: false,
+                validators: None,
+            },
+            observations,
+            verdict: Verdict {
+                classification: Classification {
+                    state,
+                    reason,
+                    expected: None,
+                    observed: String::new(),
+                    warning: None,
+                },
+                observation: 0,
+                sure: false,
+                attempts: vec![],
+                explanation: None,
+            },
+        }
+    }
 
     fn at(hour: i64) -> Timestamp {
         Timestamp::UNIX_EPOCH + SignedDuration::from_hours(hour)
@@ -190,46 +242,11 @@ mod tests {
 
     /// The record of a run in the hour 9, with the content of this digest in the archive.
     fn record(state: State, sure: bool, alias: Option<&str>, digest: Option<&str>) -> JobRecord {
-        let key = JobKey {
-            domain: "a.example".to_owned(),
-            path: "/".to_owned(),
-            request: None,
-            variant: None,
-            alias: alias.map(str::to_owned),
-            scheme: Scheme::Http,
-        };
-        let job = Job {
-            url: RequestUrl::new(Scheme::Http, "a.example", "/").unwrap(),
-            key,
-            file: "urldb/a.example.yaml".into(),
-            line: 2,
-            uses: None,
-            categories: [].into(),
-            promise: Promise::default(),
-            request: Request::of(&Record::default()),
-            body: BodyUse::Skip,
-            muted: false,
-            validators: None,
-        };
-        let verdict = Verdict {
-            classification: Classification {
-                state,
-                reason: None,
-                expected: None,
-                observed: String::new(),
-                warning: None,
-            },
-            observation: 0,
-            sure,
-            attempts: vec![],
-            explanation: None,
-        };
+        let mut judged = judged_job(state, None, vec![]);
+        judged.job.key.alias = alias.map(str::to_owned);
+        judged.verdict.sure = sure;
         JobRecord {
-            judged: JudgedJob {
-                job,
-                observations: vec![],
-                verdict,
-            },
+            judged,
             at: at(9),
             archived: Archived {
                 captures: KnownCaptures {

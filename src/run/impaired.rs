@@ -116,19 +116,13 @@ impl HostFacts<'_> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use proptest::prelude::*;
-    use urldb_canon::{RequestUrl, Scheme};
-    use urldb_format::Record;
     use urldb_protocol::{Reason, State};
-    use urldb_verdict::{
-        BodyUse, Classification, Failure, FailureKind, Job, JobKey, JudgedJob, Observation,
-        Promise, Request, Verdict,
-    };
+    use urldb_verdict::{Failure, FailureKind, JudgedJob, Observation};
 
     use super::*;
-
-    pub(in crate::run) const HOST: &str = "a.example";
+    use crate::ledger::update::tests::{HOST, judged_job};
 
     /// The result of a URL in a run.
     #[derive(Debug, Clone, Copy, PartialEq)]
@@ -180,54 +174,6 @@ pub(super) mod tests {
         let seen = vec![observation].into_iter();
         let seen = seen.filter(|_| sight == Sight::Limited);
         judged_job(state, reason, seen.collect())
-    }
-
-    pub(in crate::run) fn key() -> JobKey {
-        JobKey {
-            domain: HOST.to_owned(),
-            path: "/".to_owned(),
-            request: None,
-            variant: None,
-            alias: None,
-            scheme: Scheme::Http,
-        }
-    }
-
-    /// The result of a URL of the host without a promise.
-    pub(in crate::run) fn judged_job(
-        state: State,
-        reason: Option<Reason>,
-        observations: Vec<Observation>,
-    ) -> JudgedJob {
-        JudgedJob {
-            job: Job {
-                url: RequestUrl::new(Scheme::Http, HOST, "/").unwrap(),
-                key: key(),
-                file: "urldb/a.example.yaml".into(),
-                line: 2,
-                uses: None,
-                categories: [].into(),
-                promise: Promise::default(),
-                request: Request::of(&Record::default()),
-                body: BodyUse::Skip,
-                muted: false,
-                validators: None,
-            },
-            observations,
-            verdict: Verdict {
-                classification: Classification {
-                    state,
-                    reason,
-                    expected: None,
-                    observed: String::new(),
-                    warning: None,
-                },
-                observation: 0,
-                sure: false,
-                attempts: vec![],
-                explanation: None,
-            },
-        }
     }
 
     fn facts(run: &Run, past: &[PastRun], at: Timestamp) -> (ImpairedFacts, ImpairedHosts) {

@@ -286,8 +286,8 @@ mod tests {
     use urldb_protocol::Reason;
     use urldb_verdict::{Body, Failure, FailureKind, Hop, Observation, Sent, VerdictOptions};
 
-    use super::super::impaired::tests::{HOST, judged_job, key};
     use super::*;
+    use crate::ledger::update::tests::{HOST, judged_job, key};
     use crate::ledger::{Archived, Capture, KnownCaptures, Ledger, RunPoint, update};
 
     /// The answer of the server.

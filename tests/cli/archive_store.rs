@@ -364,7 +364,6 @@ fn compact_makes_room_in_a_full_manifest() {
         .complains("has too many files: `urldb archive compact` joins them");
     stored.ok("archive compact").says("made 1 file of 22");
     stored.ok("run");
-    stored.verify();
 }
 
 #[test]

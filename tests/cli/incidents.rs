@@ -137,6 +137,26 @@ fn news_has_evidence_beside_a_failure_that_is_not_confirmed() {
     assert_has(&mails[0].text, "fails (503 Service Unavailable)");
 }
 
+/// The end of an incident is no word about a URL that fails in the same run.
+#[test]
+fn an_incident_that_closes_calls_no_url_good_that_fails_today() {
+    let (site, sandbox) = watched();
+    site.serve("/a", Reply::ok("other"));
+    run(&sandbox, 1);
+    assert_eq!(sandbox.take_mails().len(), 1);
+    site.serve("/a", Reply::ok("first"));
+    site.serve(
+        "/b",
+        Reply::new("500 Internal Server Error", &[], "it fails"),
+    );
+    let ran = sandbox.exits(3, "run");
+    let mails = sandbox.take_mails();
+    assert_eq!(mails.len(), 1);
+    for text in [&ran.out, &mails[0].text] {
+        assert_has(text, "URLs: 1 unconfirmed, 2 ok; recovered: ");
+    }
+}
+
 #[test]
 fn all_urls_of_a_silent_host_are_named() {
     let site = Site::with(&[("/fine", "fine")]);

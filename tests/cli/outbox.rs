@@ -341,6 +341,8 @@ fn a_refused_recipient_gets_the_next_message() {
     site.serve("/a", Reply::ok("first"));
     sandbox.exits(2, "run");
     assert_has(&to_ada(&server).text, "recovered: http://example.test/a");
+    // Nobody forgets it with the incident.
+    sandbox.urldb_at("2036-01-01T00:00:00Z", "run -q");
     assert_eq!(waiting(&sandbox), 1);
 
     let ready = Server::start(SmtpReplies::default());

@@ -147,8 +147,10 @@ impl Verifications {
         if sought.key.alias.is_some() {
             return None;
         }
-        let url = self.urls.get(sought.url).copied();
-        let changes = url.map_or(&[][..], |url| &self.changes[url as usize]);
+        let changes = self
+            .urls
+            .get(sought.url)
+            .map_or(&[][..], |url| &self.changes[*url as usize]);
         let has_read = self.has_read(sought);
         let mut end = self.runs[self.present? as usize].place;
         let mut since = None;
