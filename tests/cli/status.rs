@@ -3,6 +3,7 @@
 use insta::assert_snapshot;
 use serde_json::Value;
 
+use crate::archive_facts::words;
 use crate::hook::Repository;
 use crate::sandbox::{Sandbox, assert_has};
 use crate::site::{Site, promise, promises};
@@ -381,11 +382,6 @@ fn a_timeline_has_transitions_and_commits() {
     for cause in ["answers 404 Not Found", "(before: answers 404 Not Found)"] {
         assert_has(&words, &format!("{cause}; incident {incident}"));
     }
-}
-
-/// The text on one line.
-fn words(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
