@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::Result;
 use git2::{ErrorCode, Oid};
@@ -85,8 +86,7 @@ impl Repository {
         merge: MergeVersions,
     ) -> Result<Base> {
         let [stage, ours, theirs] = &file.stages;
-        let is_one_sided = ours.is_none() != theirs.is_none();
-        let only_side = ours.as_ref().or(theirs.as_ref()).filter(|_| is_one_sided);
+        let only_side = ours.as_ref().xor(theirs.as_ref());
         // Git removes a file by itself that one side removed and the other side left as it was.
         let is_renamed = only_side.is_some() && only_side == stage.as_ref();
         let mut has_file = false;
@@ -197,20 +197,14 @@ impl Repository {
                 Err(_) => {}
             }
         }
-        let mut bases = lines_of(run(
-            self.git().args(["merge-base", "--all"]).args(commits),
-            b"",
-        )?)?;
+        let mut bases = lines_of(self.git().args(["merge-base", "--all"]).args(commits))?;
         bases.sort();
         Ok(bases)
     }
 
     /// The ids of the commits that a name such as `REVERT_HEAD` stands for.
     fn commits_of(&self, name: &str) -> Result<Vec<String>> {
-        lines_of(run(
-            self.git().args(["rev-parse", "--revs-only", name]),
-            b"",
-        )?)
+        lines_of(self.git().args(["rev-parse", "--revs-only", name]))
     }
 }
 
@@ -225,8 +219,8 @@ impl Ancestor {
 }
 
 /// The lines that git printed; none if it failed.
-fn lines_of(result: CommandResult) -> Result<Vec<String>> {
-    Ok(match result {
+fn lines_of(git: &mut Command) -> Result<Vec<String>> {
+    Ok(match run(git, b"")? {
         CommandResult::Success(answer) => line(answer)?.lines().map(str::to_owned).collect(),
         CommandResult::Failure(_) => vec![],
     })

@@ -6,12 +6,12 @@ use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use urldb_process::run_apart;
 
 use super::env::LOCAL;
 use super::paths;
-use crate::stop::to_the_end;
+use crate::stop::{Interrupted, to_the_end};
 
 /// A `git` command for the repository of `dir`, without the variables that a
 /// surrounding hook sets for its own repository.
@@ -43,7 +43,8 @@ pub(super) struct GitFailure {
 /// Runs `git` with `input` on its standard input.
 ///
 /// # Errors
-/// When git could not be run at all.
+/// When git could not be run at all; and [`Interrupted`] when a signal ended it. Ctrl-C means this process too, which may
+/// hear of it later.
 pub(super) fn run(git: &mut Command, input: &[u8]) -> Result<CommandResult> {
     // Messages are compared and shown: keep them in one language.
     git.env("LC_ALL", "C")
@@ -51,6 +52,10 @@ pub(super) fn run(git: &mut Command, input: &[u8]) -> Result<CommandResult> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let output = feed(git, input).with_context(|| cannot_run(git))?;
+    ensure!(
+        output.status.code().is_some(),
+        Interrupted("a signal ended `git`")
+    );
     Ok(CommandResult::from_output(output))
 }
 
@@ -84,6 +89,11 @@ pub(super) fn output(git: &mut Command, input: &[u8]) -> Result<Vec<u8>> {
     run(git, input)?.into_output(git)
 }
 
+/// Whether `git` ends with 0.
+pub(super) fn succeeds(git: &mut Command) -> Result<bool> {
+    Ok(matches!(run(git, b"")?, CommandResult::Success(_)))
+}
+
 /// Runs a `git` that writes the index, the work tree or the configuration, as [`run_whole`] does.
 pub(super) fn complete(git: &mut Command, input: &[u8]) -> Result<()> {
     git.env("LC_ALL", "C");
@@ -95,10 +105,8 @@ pub(super) fn complete(git: &mut Command, input: &[u8]) -> Result<()> {
 /// Runs `git` to its end: an interrupted one leaves half a work tree. A signal waits for git, and Ctrl-C in the
 /// terminal does not reach it. If this process is killed, git goes on: its input and output are files.
 pub(super) fn run_whole(git: &mut Command, input: &[u8]) -> Result<Output> {
-    let [stdin, stdout, stderr] = [(); 3]
-        .map(|()| urldb_files::unnamed_file())
-        .map(|file| file.context("cannot make a temporary file"));
-    let [mut stdin, mut stdout, mut stderr] = [stdin?, stdout?, stderr?];
+    let file = || urldb_files::unnamed_file().context("cannot make a temporary file");
+    let (mut stdin, mut stdout, mut stderr) = (file()?, file()?, file()?);
     stdin
         .write_all(input)
         .and_then(|()| stdin.rewind())

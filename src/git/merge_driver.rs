@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use super::command::{CommandResult, complete, output, run};
+use super::command::{CommandResult, complete, output, run, succeeds};
 use super::patterns::{self, add_lines, attribute_line, remove_lines};
 use super::repository::{Repository, line};
 
@@ -142,7 +142,7 @@ impl Repository {
         git.args(["grep", "--untracked", "--quiet", "--extended-regexp"])
             .args(["-e", &format!("[[:space:]]{attribute}([[:space:]]|$)")])
             .args(["--", ":(top,glob)**/.gitattributes"]);
-        Ok(matches!(run(&mut git, b"")?, CommandResult::Success(_)))
+        succeeds(&mut git)
     }
 
     /// The state of the merge driver's setup. Changes nothing.

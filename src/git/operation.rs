@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use urldb_files::write_atomically;
 
-use super::command::{CommandResult, complete, output, run};
+use super::command::{complete, output, succeeds};
 use super::paths;
 use super::repository::{Repository, line};
 
@@ -156,12 +156,6 @@ impl Repository {
 
     /// Whether git has set a name such as `REVERT_HEAD`, which need not be a file.
     fn has_commit(&self, name: &str) -> bool {
-        matches!(
-            run(
-                self.git().args(["rev-parse", "--verify", "--quiet", name]),
-                b""
-            ),
-            Ok(CommandResult::Success(_))
-        )
+        succeeds(self.git().args(["rev-parse", "--verify", "--quiet", name])).unwrap_or_default()
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 
 use super::ancestors::Ancestor;
-use super::command::{CommandResult, complete, output, run};
+use super::command::{complete, output, succeeds};
 use super::paths;
 use super::raw_changes::{RAW, RawChange, RawFile, raw_changes};
 use super::repository::{Repository, line};
@@ -28,14 +28,10 @@ impl Repository {
     /// # Errors
     /// When git cannot be run.
     pub fn contains(&self, commit: &str, ancestor: &str) -> Result<bool> {
-        Ok(matches!(
-            run(
-                self.git()
-                    .args(["merge-base", "--is-ancestor", ancestor, commit]),
-                b""
-            )?,
-            CommandResult::Success(_)
-        ))
+        succeeds(
+            self.git()
+                .args(["merge-base", "--is-ancestor", ancestor, commit]),
+        )
     }
 
     /// Merges the files of two commits into a new commit, and returns its id. A file that one side changed is that
