@@ -69,7 +69,8 @@ impl ArchiveFiles {
         let root = config.archive_root();
         anyhow::ensure!(
             root.is_folder(),
-            "there is no archive at {}; `urldb run` begins one with the first response that it archives, by default of a URL with a promised length or digest",
+            "there is no archive at {}; `urldb run` begins one with the first response that it archives, by default of a \
+             URL with a promised length or digest",
             root.path().display()
         );
         Ok(Self {

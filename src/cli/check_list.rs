@@ -118,10 +118,12 @@ pub(super) fn changed_lists(
     context: &mut Context,
     stop: &Stop,
 ) -> anyhow::Result<Option<ListDatabase>> {
-    let has_none = context.config.sources.is_empty();
-    let (Some(since), Some(records), false) = (since, changed, has_none) else {
+    let (Some(since), Some(records)) = (since, changed) else {
         return Ok(None);
     };
+    if context.config.sources.is_empty() {
+        return Ok(None);
+    }
     match ListDatabase::of_sources(since, records.clone(), &mut context.config, stop) {
         Err(error) if !stop.is_set() => {
             let error = error.context("the lists are not compared");

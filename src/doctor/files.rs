@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use urldb_files::{Root, RootFile, is_there};
 use urldb_format::{DomainFile, Linter, fold};
@@ -468,14 +468,11 @@ fn files_in(folder: &Root) -> Vec<RootFile> {
 
 /// The time since the last change of a file.
 fn age(file: &RootFile) -> Duration {
-    let changed = file
-        .open()
+    file.open()
         .and_then(|file| file.metadata())
-        .and_then(|metadata| metadata.modified());
-    changed
-        .map(|changed| SystemTime::now().duration_since(changed))
+        .and_then(|metadata| metadata.modified())
         .ok()
-        .and_then(Result::ok)
+        .and_then(|changed| changed.elapsed().ok())
         .unwrap_or_default()
 }
 

@@ -115,12 +115,10 @@ impl Repository {
         };
         for commit in ancestors.iter().flat_map(Ancestor::commits) {
             let files = self.folder_at(commit, folder)?;
-            let paths = files
-                .iter()
-                .filter(|(_, id)| **id == stage.id)
-                .map(|(name, _)| folder.join(name));
-            others.extend(paths.filter(|path| *path != file.path));
+            let same = files.iter().filter(|(_, id)| **id == stage.id);
+            others.extend(same.map(|(name, _)| folder.join(name)));
         }
+        others.remove(&file.path);
         let other = others.pop_first();
         Ok(Base::OtherFile(other.filter(|_| others.is_empty())))
     }

@@ -237,11 +237,7 @@ impl Repository {
     /// The files below the folder `dir` that git does not track, ignored ones included.
     fn untracked(&self, dir: &Path) -> Result<Vec<PathBuf>> {
         let listing = self.ls_files(&["--others"], &[dir])?;
-        Ok(listing
-            .split(|byte| *byte == 0)
-            .filter(|path| !path.is_empty())
-            .map(paths::from_bytes)
-            .collect())
+        Ok(paths::entries(&listing).map(paths::from_bytes).collect())
     }
 
     /// The commit that is checked out.

@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 use urldb_process::run_apart;
@@ -43,8 +43,8 @@ pub(super) struct GitFailure {
 /// Runs `git` with `input` on its standard input.
 ///
 /// # Errors
-/// When git could not be run at all; and [`Interrupted`] when a signal ended it. Ctrl-C means this process too, which may
-/// hear of it later.
+/// When git could not be run at all; and [`Interrupted`] when Ctrl-C or SIGTERM ended it, which this process may have got
+/// as well and not yet noticed.
 pub(super) fn run(git: &mut Command, input: &[u8]) -> Result<CommandResult> {
     // Messages are compared and shown: keep them in one language.
     git.env("LC_ALL", "C")
@@ -53,7 +53,7 @@ pub(super) fn run(git: &mut Command, input: &[u8]) -> Result<CommandResult> {
         .stderr(Stdio::piped());
     let output = feed(git, input).with_context(|| cannot_run(git))?;
     ensure!(
-        output.status.code().is_some(),
+        !is_interrupted(output.status),
         Interrupted("a signal ended `git`")
     );
     Ok(CommandResult::from_output(output))
@@ -152,6 +152,18 @@ pub(super) fn guarded(git: &Command) -> Command {
         };
     }
     guarded
+}
+
+/// Whether SIGHUP, SIGINT or SIGTERM ended a program. After a crash, or a kill by the system, it has failed.
+#[cfg(unix)]
+fn is_interrupted(status: ExitStatus) -> bool {
+    use std::os::unix::process::ExitStatusExt;
+    matches!(status.signal(), Some(1 | 2 | 15))
+}
+
+#[cfg(not(unix))]
+fn is_interrupted(_: ExitStatus) -> bool {
+    false
 }
 
 fn whole(file: &mut File) -> io::Result<Vec<u8>> {

@@ -248,8 +248,7 @@ impl Repository {
                 .arg(paths::pathspec(dir)),
             b"",
         )?;
-        Ok(listing
-            .split(|byte| *byte == 0)
+        Ok(paths::entries(&listing)
             .filter_map(|entry| match entry {
                 [index, _, b' ', path @ ..] => Some(UncommittedFile {
                     path: paths::from_bytes(path),
@@ -275,11 +274,7 @@ impl Repository {
                 bail!("`git check-ignore` failed: {}", failure.complaint)
             }
         };
-        Ok(listing
-            .split(|byte| *byte == 0)
-            .filter(|path| !path.is_empty())
-            .map(paths::from_bytes)
-            .collect())
+        Ok(paths::entries(&listing).map(paths::from_bytes).collect())
     }
 
     /// The id of the commit that is checked out, as git shortens it.

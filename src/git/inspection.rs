@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, FileType};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 
@@ -102,9 +102,7 @@ impl Repository {
     pub fn tracked_files(&self) -> Result<BTreeSet<PathBuf>> {
         let top = self.work_tree()?;
         let listed = output(self.git().args(["ls-files", "--cached", "-z"]), b"")?;
-        Ok(listed
-            .split(|byte| *byte == 0)
-            .filter(|it| !it.is_empty())
+        Ok(paths::entries(&listed)
             .map(|name| top.join(paths::from_bytes(name)))
             .collect())
     }
@@ -149,11 +147,7 @@ impl Repository {
 /// The time since the file was written; `None` without one.
 fn age(file: &Path) -> Option<Duration> {
     let written = fs::symlink_metadata(file).ok()?.modified().ok()?;
-    Some(
-        SystemTime::now()
-            .duration_since(written)
-            .unwrap_or_default(),
-    )
+    Some(written.elapsed().unwrap_or_default())
 }
 
 /// Collects the lock files of git in a folder, and so many levels below. A folder that cannot be read has

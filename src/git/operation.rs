@@ -28,12 +28,9 @@ enum Operation {
 impl Operation {
     /// The operation, and the command that ends it.
     fn sentence(self) -> String {
+        let command = self.command().unwrap_or_default();
         let name = match self {
-            Self::Rebase => "a rebase",
-            Self::Am => "`git am`",
-            Self::Merge => "a merge",
-            Self::CherryPick => "a cherry-pick",
-            Self::Revert => "a revert",
+            Self::Am => "`git am`".to_owned(),
             Self::Bisect => {
                 return "a bisection is in progress: end it with `git bisect reset`".to_owned();
             }
@@ -42,16 +39,14 @@ impl Operation {
                         and `git add` it"
                     .to_owned();
             }
+            _ => format!("a {command}"),
         };
-        let command = self.command().unwrap_or_default();
         format!(
             "{name} is in progress: finish it with `git {command} --continue`, or give it up with \
              `git {command} --abort`"
         )
     }
-}
 
-impl Operation {
     /// The command of git that a commit ends or takes further.
     fn command(self) -> Option<&'static str> {
         match self {
@@ -72,8 +67,7 @@ impl Repository {
     /// # Errors
     /// When files are still unmerged, a hook refuses, or git stops at the next conflict.
     pub fn go_on(&self) -> Result<Option<String>> {
-        let command = self.operation()?.and_then(Operation::command);
-        let Some(command) = command else {
+        let Some(command) = self.operation()?.and_then(Operation::command) else {
             return Ok(None);
         };
         let mut git = self.user_command()?;
@@ -91,14 +85,11 @@ impl Repository {
     /// # Errors
     /// When an operation is in progress, or files are unmerged; the message says how to end that.
     pub fn ensure_idle(&self) -> Result<()> {
-        let Some(operation) = self.operation()? else {
-            return Ok(());
-        };
-        bail!(
-            "in {}, {}",
-            paths::shown(self.work_tree()?),
-            operation.sentence()
-        )
+        if let Some(operation) = self.operation()? {
+            let top = paths::shown(self.work_tree()?);
+            bail!("in {top}, {}", operation.sentence());
+        }
+        Ok(())
     }
 
     /// Adds lines to the message that git has prepared for the commit which ends a merge, a cherry-pick or a revert;
@@ -145,9 +136,10 @@ impl Repository {
 
     /// The operation whose further commits wait: each line of the list begins with its name.
     fn of_sequencer(&self) -> Operation {
-        let todo =
-            urldb_files::read_to_string(&self.git_dir().join("sequencer/todo"), limits::GIT_FILE);
-        if todo.is_ok_and(|todo| todo.starts_with("revert")) {
+        let todo = self.git_dir().join("sequencer/todo");
+        if urldb_files::read_to_string(&todo, limits::GIT_FILE)
+            .is_ok_and(|todo| todo.starts_with("revert"))
+        {
             Operation::Revert
         } else {
             Operation::CherryPick

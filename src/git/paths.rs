@@ -18,6 +18,13 @@ pub(super) fn from_bytes(bytes: &[u8]) -> PathBuf {
     PathBuf::from(String::from_utf8_lossy(bytes).into_owned())
 }
 
+/// The entries of a listing of git, each of which a zero byte ends.
+pub(super) fn entries(listing: &[u8]) -> impl Iterator<Item = &[u8]> {
+    listing
+        .split(|byte| *byte == 0)
+        .filter(|entry| !entry.is_empty())
+}
+
 /// The name in git's quotes, whose text after the opening quote is given.
 pub(super) fn unquoted(quoted: &[u8]) -> Vec<u8> {
     let mut name = vec![];

@@ -221,10 +221,7 @@ impl Repository {
         let CommandResult::Success(listing) = run(&mut git, b"")? else {
             return Ok(TreeFolder::new());
         };
-        Ok(listing
-            .split(|byte| *byte == 0)
-            .filter_map(parse_entry)
-            .collect())
+        Ok(paths::entries(&listing).filter_map(parse_entry).collect())
     }
 
     /// Stores a blob and returns its id.

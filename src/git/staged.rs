@@ -170,9 +170,8 @@ impl Repository {
 
     /// The tags that git gives entries of the index in the folders `dirs` for what users have set for them.
     pub(super) fn tags(&self, dirs: &[&Path]) -> Result<BTreeMap<PathBuf, u8>> {
-        Ok(self
-            .ls_files(&["-v", "--cached"], dirs)?
-            .split(|byte| *byte == 0)
+        let listing = self.ls_files(&["-v", "--cached"], dirs)?;
+        Ok(paths::entries(&listing)
             .filter_map(|line| match line {
                 [tag, b' ', path @ ..] => Some((paths::from_bytes(path), *tag)),
                 _ => None,

@@ -101,7 +101,7 @@ impl Repository {
         }
         let listing = self.ls_files(&["--unmerged", "--full-name"], &[dir])?;
         let mut files: BTreeMap<PathBuf, [Option<Stage>; 3]> = BTreeMap::new();
-        for entry in listing.split(|byte| *byte == 0).filter(|it| !it.is_empty()) {
+        for entry in paths::entries(&listing) {
             let (path, number, stage) =
                 parse_stage(entry).context("`git ls-files` printed something unexpected")?;
             files.entry(path).or_default()[number] = Some(stage);

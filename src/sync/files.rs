@@ -59,11 +59,16 @@ pub(crate) fn files_of(
     }
     if found.files.is_empty() {
         let paths = source.path.join(" or ");
-        let wanted = root.wanted().unwrap_or(match source.format {
-            Format::Links => documents::WANTED,
-            _ => "a file",
-        });
-        anyhow::bail!("nothing at {paths} is {wanted}");
+        match root.wanted() {
+            Some(wanted) => anyhow::bail!("nothing at {paths} is {wanted}"),
+            None if source.format == Format::Links => {
+                anyhow::bail!(
+                    "there is no document ({}) at {paths}",
+                    documents::EXTENSIONS
+                )
+            }
+            None => anyhow::bail!("there is no file at {paths}"),
+        }
     }
     Ok(found)
 }

@@ -301,7 +301,7 @@ impl<'a> Source<'a> {
     fn read_links(&self, sink: &mut Sink<'_>) -> anyhow::Result<()> {
         let (path, shown) = (self.path("a document")?, self.shown);
         let kind = documents::kind_of(path)
-            .with_context(|| format!("{shown} is not {}", documents::WANTED))?;
+            .with_context(|| format!("{shown} is no document ({})", documents::EXTENSIONS))?;
         let name: PathBuf = Path::new(&**shown).components().collect();
         let (root, name) = if is_below(&name) && path.ends_with(&name) {
             (path.ancestors().nth(name.components().count()), name)

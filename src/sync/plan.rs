@@ -13,7 +13,7 @@ use urldb_files::Root;
 use urldb_format::RecordIdentity;
 use urldb_interchange::budget::Budget;
 use urldb_interchange::{ListItem, Location, Notice, NoticeSeverity, ReadEvent};
-use urldb_text::{Code, Finding};
+use urldb_text::Code;
 
 use super::change::FileChange;
 use super::domain::{Domain, MergedDomain, domains};
@@ -382,10 +382,7 @@ impl<'a> Reading<'a> {
             self.plan.gone = gone.collect();
         }
         let mistakes = &mut self.plan.mistakes.first;
-        mistakes.sort_by(|one, other| {
-            let key = |it: &Finding| (it.file.clone(), it.line, it.code);
-            key(one).cmp(&key(other))
-        });
+        mistakes.sort_by_cached_key(|it| (it.file.clone(), it.line, it.code));
         Ok(self)
     }
 

@@ -210,7 +210,7 @@ fn a_text_that_is_no_target_is_refused_with_a_suggestion() {
             "name a URL, a host of the database, a file or a folder",
         ),
         ("../nothing", "name a URL, a host of the database"),
-        ("pictures", "nothing at pictures is a document: .md, "),
+        ("pictures", "there is no document (.md, "),
         (
             "sum:SHA256SUMS",
             "no reader is called \"sum\"; did you mean \"sums\"?",

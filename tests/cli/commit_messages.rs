@@ -211,7 +211,7 @@ const HOSTS: [&str; 4] = [
 
 /// The page has what the program writes.
 #[test]
-fn the_page_about_git_shows_a_month_of_a_ledger() {
+fn the_page_about_git_shows_the_commits_of_a_ledger() {
     let paths: Vec<String> = (0..25).map(|number| format!("/v{number:02}.csv")).collect();
     let pages: Vec<(&str, &str)> = paths.iter().map(|path| (path.as_str(), "text\n")).collect();
     let site = Site::with(&pages);

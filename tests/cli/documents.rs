@@ -337,8 +337,8 @@ fn a_promise_that_changes_is_checked_with_its_new_line_first() {
 fn new_lines_of_a_list_come_first() {
     let site = Site::new();
     let network = site.network_of(&["docs.test"]);
-    let once = "[check]\nretries = 0\nconnect-timeout = \"1s\"\n";
-    let repository = Repository::of(Sandbox::new(&(once.to_owned() + &network)));
+    let config = format!("[check]\nretries = 0\nconnect-timeout = \"1s\"\n{network}");
+    let repository = Repository::of(Sandbox::new(&config));
     // The path is known, and another scheme of it is new.
     repository.write("docs/a.md", "http://docs.test/x\n");
     commit(&repository);

@@ -315,9 +315,8 @@ fn the_hook_leaves_temporary_files_of_other_edits_alone() {
     assert!(repository.path(temporary).is_file());
 }
 
-/// A repository with a file to normalize, and a `git` that does as `script` says before it updates
-/// the index.
-fn with_a_git_that(script: &str) -> (Repository, String) {
+/// A repository with a file to normalize, and a `git` that does as `script` says before its command.
+fn with_a_git_that(command: &str, script: &str) -> (Repository, String) {
     let repository = Repository::new();
     let shuffled = format!("---\n{}{}", promise("/b", "y"), promise("/a", "x"));
     repository.write(FILE, &shuffled);
@@ -326,7 +325,7 @@ fn with_a_git_that(script: &str) -> (Repository, String) {
     let mut programs = programs.map(|folder| folder.join("git"));
     let git = programs.find(|program| program.is_file()).unwrap();
     let wrapper = format!(
-        "case $1 in update-index) {script} ;; esac\nexec '{}' \"$@\"\n",
+        "case $1 in {command}) {script} ;; esac\nexec '{}' \"$@\"\n",
         git.display()
     );
     repository.write_program("../programs/git", &wrapper);
@@ -336,7 +335,8 @@ fn with_a_git_that(script: &str) -> (Repository, String) {
 #[test]
 fn a_signal_leaves_neither_a_lock_nor_half_of_the_work() {
     for signal in ["TERM", "INT", "HUP"] {
-        let (repository, _) = with_a_git_that(&format!("kill -{signal} $PPID; sleep 0.5"));
+        let (repository, _) =
+            with_a_git_that("update-index", &format!("kill -{signal} $PPID; sleep 0.5"));
         repository
             .exits(130, "hook run pre-commit")
             .complains("urldb: normalized");
@@ -348,10 +348,20 @@ fn a_signal_leaves_neither_a_lock_nor_half_of_the_work() {
     }
 }
 
+/// Git may get the signal of a group before the hook does; a crash of git is a failure.
+#[test]
+fn a_git_that_a_signal_ends_is_an_interruption() {
+    for (signal, code) in [("TERM", 130), ("INT", 130), ("HUP", 130), ("SEGV", 2)] {
+        let (repository, _) = with_a_git_that("diff-index", &format!("kill -{signal} $$"));
+        let ended = repository.exits(code, "hook run pre-commit");
+        ended.complains("signal");
+    }
+}
+
 /// Ctrl-C in a terminal reaches all processes of a group.
 #[test]
 fn ctrl_c_does_not_reach_git_at_work() {
-    let (repository, _) = with_a_git_that("ps -o pgid= -p $$ > group");
+    let (repository, _) = with_a_git_that("update-index", "ps -o pgid= -p $$ > group");
     repository.ok("hook run pre-commit");
     let ours = Command::new("ps")
         .args(["-o", "pgid=", "-p", &std::process::id().to_string()])
@@ -365,7 +375,7 @@ fn ctrl_c_does_not_reach_git_at_work() {
 
 #[test]
 fn a_hook_that_cannot_write_the_index_restores_the_files() {
-    let (repository, shuffled) = with_a_git_that("exit 1");
+    let (repository, shuffled) = with_a_git_that("update-index", "exit 1");
     repository
         .exits(2, "hook run pre-commit")
         .complains("update-index");
@@ -376,7 +386,7 @@ fn a_hook_that_cannot_write_the_index_restores_the_files() {
 /// The file in the work tree is replaced before git updates the index.
 #[test]
 fn a_killed_hook_is_completed_by_the_next() {
-    let (repository, shuffled) = with_a_git_that("kill -KILL $PPID; exit 1");
+    let (repository, shuffled) = with_a_git_that("update-index", "kill -KILL $PPID; exit 1");
     let mut hook = repository.urldb_command("hook run pre-commit");
     assert!(!hook.output().unwrap().status.success());
     let canonical = promises(&[("/a", "x"), ("/b", "y")]);

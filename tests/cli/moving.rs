@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::archive_facts::words;
 use crate::hook::Repository;
 use crate::sandbox::{Case, Sandbox, assert_has, assert_lacks};
 use crate::site::{FILE, Site, promises};
@@ -75,10 +76,7 @@ fn the_history_of_a_domain_follows_it() {
             repository.ok("mv example.test new.test --commit");
         }
         // Lines are wrapped at 80 columns.
-        let log = |target: &str| {
-            let log = repository.ok(&format!("log {target}")).out;
-            log.split_whitespace().collect::<Vec<_>>().join(" ")
-        };
+        let log = |target: &str| words(&repository.ok(&format!("log {target}")).out);
         let added = if is_by_git { ", 1 record added" } else { "" };
         let whole = log("");
         assert_has(&whole, &format!("moved from example.test{added}"));
@@ -123,11 +121,10 @@ fn a_domain_that_moves_back_has_each_commit_once() {
         repository.ok(&format!("mv {from} {to} --commit"));
     }
     for target in ["example.test", "http://example.test/b"] {
-        let log = repository.ok(&format!("log {target}")).out;
+        let log = words(&repository.ok(&format!("log {target}")).out);
         for message in ["Promise two files", "moved from", "Move new.test"] {
             let times = if message == "moved from" { 2 } else { 1 };
-            let words = log.split_whitespace().collect::<Vec<_>>().join(" ");
-            assert_eq!(words.matches(message).count(), times, "{message}: {log}");
+            assert_eq!(log.matches(message).count(), times, "{message}: {log}");
         }
     }
 }

@@ -249,7 +249,7 @@ fn a_list_that_cannot_be_read_stops_everything() {
     fs::remove_file(sandbox.path("SHA256SUMS")).unwrap();
     sandbox
         .exits(2, "sync")
-        .complains("nothing at SHA256SUMS is a file");
+        .complains("there is no file at SHA256SUMS");
     assert_eq!(sandbox.tree("urldb"), before);
     // A row that cannot be read may be the row of any record: none is removed.
     sandbox.write(

@@ -1,8 +1,8 @@
 //! Keeps an issue for each incident, on GitHub, GitLab or Forgejo.
 //!
 //! A run that opens an incident opens an issue, other news is a comment, and the end is a comment and closes the issue.
-//! News that is held back only rewrites the body, since an edit notifies nobody. More than five incidents of one run
-//! share one issue.
+//! The tracker sends no mail about a new body, so news that is held back changes the body alone. More than five incidents
+//! of one run share one issue.
 //!
 //! No service has an id that makes a repeated request harmless, so an issue carries a marker in its
 //! body, and every delivery looks for the issue before it opens one. `service` hides the differences

@@ -29,7 +29,7 @@ pub struct AffectedUrl {
     /// The categories of its record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
-    /// It joined the incident in this run.
+    /// The URL joined the incident in this run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub new: bool,
     /// This run did not ask the URL, because its host was silent.

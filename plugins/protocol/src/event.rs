@@ -64,7 +64,7 @@ pub enum Because {
     Accepted,
     /// Its record is gone.
     Removed,
-    /// It flapped, and has been as promised for a week.
+    /// The URL flapped, and has been ok for a week.
     Steady,
 }
 

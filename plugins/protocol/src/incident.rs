@@ -135,7 +135,7 @@ pub struct Chapter {
 }
 
 impl Incident {
-    /// Whether it is open, and has news that nobody holds back.
+    /// Whether the incident is open, and has news that no section holds back.
     pub const fn is_news(&self) -> bool {
         self.phase.is_news() && !self.quiet
     }

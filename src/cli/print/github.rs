@@ -76,8 +76,7 @@ pub(super) fn settings(outcome: &Outcome) -> String {
     outcome
         .settings
         .as_ref()
-        .map(settings_line)
-        .map_or_else(String::new, |line| line + "\n\n")
+        .map_or_else(String::new, |changed| settings_line(changed) + "\n\n")
 }
 
 /// Whether something is wrong that no earlier run has told.

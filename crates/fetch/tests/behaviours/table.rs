@@ -78,7 +78,7 @@ fn rows(behaviours: &[Behaviour]) -> BTreeMap<String, Vec<String>> {
     rows
 }
 
-/// What the server does, and the promise, unless that is the usual one or the same sentence names it.
+/// The behaviour of the server, with the promise where that is another one than usual.
 fn server(behaviour: &Behaviour) -> String {
     let Behaviour { does, record, .. } = behaviour;
     if *record == BYTES || record.contains("method: POST") {

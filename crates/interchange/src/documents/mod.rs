@@ -46,8 +46,8 @@ pub enum DocumentKind {
     Notebook,
 }
 
-/// The names that [`kind_of`] knows, for messages.
-pub const WANTED: &str = "a document: .md, .markdown, .html, .htm, .bib, .ipynb, .csl.json";
+/// The extensions that [`kind_of`] knows, for messages.
+pub const EXTENSIONS: &str = ".md, .markdown, .html, .htm, .bib, .ipynb, .csl.json";
 
 /// The kind of a document, by the extension of its name; `None` if no reader knows it.
 pub fn kind_of(path: &Path) -> Option<DocumentKind> {

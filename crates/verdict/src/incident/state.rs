@@ -43,7 +43,7 @@ pub struct Member {
     pub believed: bool,
     /// Nobody is to be told of it.
     pub muted: bool,
-    /// It has been muted since it joined, so that nobody was told of it.
+    /// The URL was muted when it joined, and ever since: no message named it.
     pub is_undelivered: bool,
     /// Since which event the acknowledgement that holds is about it.
     pub acked: Option<String>,

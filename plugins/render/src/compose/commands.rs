@@ -355,12 +355,11 @@ impl Context<'_> {
         let selection = envelope.run.selection.iter();
         let words = selection.flat_map(|it| it.split_whitespace());
         let again: Vec<&str> = ["urldb", command].into_iter().chain(words).collect();
-        // No record has the URLs of a list: nobody knows the names of all its files here.
-        let has_record = domain_of(&self.first.file).is_some();
-        let again = has_record.then(|| Command::new("to run again", &again));
+        // The command would not read the list of a URL without a record.
+        let again = domain_of(&self.first.file).and_then(|_| Command::new("to run again", &again));
         self.try_it("to test the network")
             .into_iter()
-            .chain(again.flatten())
+            .chain(again)
             .collect()
     }
 }
