@@ -14,11 +14,10 @@ use urldb_render::LogDocument;
 use super::Context;
 use super::args::UrlOrHost;
 use super::print::output;
-use super::print::style::print_warning;
 use crate::database::lookup::DomainIndex;
 use crate::exit::ExitCode;
 use crate::ledger::incidents;
-use crate::overview::{Commits, Scope, Sources, UnknownCommits};
+use crate::overview::{Scope, Sources, domain_of};
 
 /// Number of characters of a date such as 2026-11-01.
 const DATE: usize = 10;
@@ -26,7 +25,7 @@ const DATE: usize = 10;
 /// A day without its end, which is the beginning of the next one.
 const A_DAY: SignedDuration = SignedDuration::new(24 * 60 * 60 - 1, 999_999_999);
 
-/// Show the history of URLs: what broke and recovered, and the commits that changed the records
+/// Show the history of URLs: what broke, and what recovered
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -36,7 +35,8 @@ Examples:
   urldb log example.org
   urldb log http://example.org/m51.csv
   urldb log ac4e5512    one incident
-  urldb log --format jsonl | jq -r 'select(.event == \"broken\") | .host'")]
+  urldb log --format jsonl | jq -r 'select(.event == \"broken\") | .host'
+  git log -p example.org.yaml    the commits that changed its records")]
 pub(super) struct Args {
     /// Only this URL, this host, or the incident with this id
     #[arg(value_name = "URL|HOST|INCIDENT")]
@@ -105,51 +105,25 @@ impl Target {
             Ok(found) => return Ok(Self::Urls(found)),
             Err(error) => error,
         };
-        let Some(host) = typed.filter(|typed| !typed.contains('/')) else {
-            return Err(error);
-        };
-        let commits = context
-            .config
-            .open_database()?
-            .path_of(host)
-            .is_some()
-            .then(|| Commits::read(&context.config, Some(host)));
-        match commits.transpose()? {
-            Some(Ok(commits)) if commits.has(host) => {
-                Ok(Self::Urls(UrlOrHost::Host(host.to_owned())))
-            }
-            _ => Err(error),
-        }
+        let domains = context.incidents(None)?.into_known().into_iter();
+        domains
+            .filter_map(|file| Some(domain_of(&file.to_incident()?)))
+            .find(|host| Some(&*authority(host)) == typed)
+            .map(|host| Self::Urls(UrlOrHost::Host(host)))
+            .ok_or(error)
     }
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let target = Target::find(args.target.as_deref(), context)?;
-    let host = match &target {
-        Target::Urls(UrlOrHost::Host(host) | UrlOrHost::Record { host, .. }) => Some(host.as_str()),
-        _ => None,
-    };
-    let commits = match &target {
-        Target::Incident(_) => None,
-        Target::Urls(_) => commits(context, host)?,
-    };
     let urls = match &target {
         Target::Urls(UrlOrHost::Record { host, path, .. }) => urls_of(context, host, path),
-        _ => vec![],
-    };
-    let former: Vec<String> = match (host, &commits) {
-        (Some(host), Some(commits)) => urls
-            .iter()
-            .flat_map(|url| commits.former_urls(host, url))
-            .collect(),
         _ => vec![],
     };
     // Everything changes rarely, but one URL never needs the changes of others.
     let wants = |url: &str| match &target {
         Target::Incident(_) => false,
-        Target::Urls(UrlOrHost::Record { .. }) => {
-            urls.iter().chain(&former).any(|known| known == url)
-        }
+        Target::Urls(UrlOrHost::Record { .. }) => urls.iter().any(|known| known == url),
         Target::Urls(_) => true,
     };
     let sources = Sources::read(&context.config, Timestamp::now(), wants)?;
@@ -157,14 +131,9 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         Target::Incident(id) => Scope::Incident(id),
         Target::Urls(UrlOrHost::Everywhere) => Scope::All,
         Target::Urls(UrlOrHost::Host(host)) => Scope::Host(host),
-        Target::Urls(UrlOrHost::Record { host, path, .. }) => Scope::Record {
-            host,
-            path,
-            urls: &urls,
-            former: &former,
-        },
+        Target::Urls(UrlOrHost::Record { host, .. }) => Scope::Record { host, urls: &urls },
     };
-    let mut entries = sources.timeline(scope, commits.as_ref());
+    let mut entries = sources.timeline(scope);
     entries.retain(|entry| {
         args.since.is_none_or(|since| since <= entry.at)
             && args.until.is_none_or(|until| entry.at <= until)
@@ -212,21 +181,6 @@ fn write(
         }
     }
     Ok(())
-}
-
-/// The commits that changed the database, or the domain file of a host; none if git does not have them.
-fn commits(context: &Context, host: Option<&str>) -> anyhow::Result<Option<Commits>> {
-    match Commits::read(&context.config, host)? {
-        Ok(commits) => Ok(Some(commits)),
-        Err(UnknownCommits::NoRepository) => Ok(None),
-        Err(UnknownCommits::Shallow) => {
-            print_warning(
-                "this is a shallow clone, so the commits are unknown; \
-                 `git fetch --unshallow` gets them",
-            );
-            Ok(None)
-        }
-    }
 }
 
 /// Prints the history for people.

@@ -1,10 +1,8 @@
 //! Domains that moved between two states of the database: by their records, whatever git thinks of the text.
 
-use std::path::Path;
+use urldb_format::RecordSet;
 
-use urldb_format::{DomainFile, RecordSet, host_of, is_domain_file};
-
-use crate::git::{ChangedFile, FileVersion, Repository};
+use crate::git::{ChangedFile, FileVersion};
 
 /// The moves among changed files: the indexes of the file that is gone and of the new one, in the order of the new ones.
 /// `records` gives the records of the file with an index; it is asked only if one file is gone and one is new.
@@ -37,34 +35,5 @@ pub(crate) fn among(
     Ok(urldb_format::moves(&sets(&gone)?, &sets(&new)?)
         .into_iter()
         .filter_map(|(from, to)| Some((*gone.get(from)?, *new.get(to)?)))
-        .collect())
-}
-
-/// The hosts that a commit moved: the former name and the new one. `folder` is that of the database, relative to the
-/// work tree.
-///
-/// # Errors
-/// When git fails.
-pub(crate) fn of_commit(
-    repository: &Repository,
-    commit: &str,
-    folder: &Path,
-) -> anyhow::Result<Vec<(String, String)>> {
-    let mut files = repository.changed_by(commit, folder)?;
-    files.retain(|file| file.path.parent() == Some(folder) && is_domain_file(&file.path));
-    let records = |index: usize| {
-        let file = &files[index];
-        let ((FileVersion::Blob(id), _) | (_, FileVersion::Blob(id))) = (&file.before, &file.after)
-        else {
-            return Ok(RecordSet::default());
-        };
-        Ok(RecordSet::of(
-            &DomainFile::parse(&file.path, &repository.read_blob(id)?).file,
-        ))
-    };
-    let host = |index: usize| host_of(&files[index].path);
-    Ok(among(&files.iter().collect::<Vec<_>>(), records)?
-        .into_iter()
-        .map(|(from, to)| (host(from), host(to)))
         .collect())
 }

@@ -186,21 +186,6 @@ impl Repository {
         Ok(files.into_values().collect())
     }
 
-    /// The files below the folder `dir` (relative to the work tree) that a commit changed in its first parent; none if
-    /// it has no parent.
-    ///
-    /// # Errors
-    /// When git fails.
-    pub fn changed_by(&self, commit: &str, dir: &Path) -> Result<Vec<ChangedFile>> {
-        let mut git = self.git();
-        git.args(["rev-parse", "--verify", "--quiet"])
-            .arg(format!("{commit}^"));
-        let CommandResult::Success(parent) = run(&mut git, b"")? else {
-            return Ok(vec![]);
-        };
-        self.changed_between([&line(parent)?, commit], dir)
-    }
-
     /// The files below the folder `dir` (relative to the work tree) that differ between two commits.
     ///
     /// # Errors

@@ -14,8 +14,6 @@ use super::command::{command, output};
 use super::paths;
 use super::repository::{Repository, line};
 
-use crate::limits;
-
 /// A lock file of git.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitLock {
@@ -60,30 +58,6 @@ impl Repository {
     /// Whether commits lack parents that they have elsewhere.
     pub fn is_shallow(&self) -> bool {
         self.common_dir().join("shallow").exists()
-    }
-
-    /// Whether the history of HEAD lacks commits. A repository with the whole history of HEAD may be shallow
-    /// too: the action fetches only the last commit of the branch with the ledger.
-    ///
-    /// # Errors
-    /// When git fails.
-    pub fn lacks_history(&self) -> Result<bool> {
-        if self.head_commit().is_none() {
-            return Ok(false);
-        }
-        let Ok(cut) =
-            urldb_files::read_to_string(&self.common_dir().join("shallow"), limits::GIT_FILE)
-        else {
-            return Ok(false);
-        };
-        let roots = output(
-            self.git().args(["rev-list", "--max-parents=0", "HEAD"]),
-            b"",
-        )?;
-        let roots = String::from_utf8_lossy(&roots);
-        Ok(roots
-            .lines()
-            .any(|root| cut.lines().any(|commit| commit == root)))
     }
 
     /// Whether git tracks the file at `path`, or a file below the folder `path`.

@@ -62,7 +62,6 @@ pub use env::GitEnv;
 pub use hook::Hook;
 pub use inspection::{GitLock, version};
 pub use install::{HookState, Installation};
-pub use log::{LogPart, LoggedCommit};
 pub use managers::HookManager;
 pub use merge_driver::{MARKER_SIZE, MergeAttributes, MergeDriverState};
 pub use patterns::{add_lines, attribute_line, ignore_line};

@@ -25,33 +25,6 @@ pub(super) fn entries(listing: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|entry| !entry.is_empty())
 }
 
-/// The name in git's quotes, whose text after the opening quote is given.
-pub(super) fn unquoted(quoted: &[u8]) -> Vec<u8> {
-    let mut name = vec![];
-    let mut bytes = quoted.iter().copied();
-    while let Some(byte) = bytes.next().filter(|byte| *byte != b'"') {
-        if byte != b'\\' {
-            name.push(byte);
-            continue;
-        }
-        name.push(match bytes.next() {
-            Some(b'a') => 7,
-            Some(b'b') => 8,
-            Some(b't') => b'\t',
-            Some(b'n') => b'\n',
-            Some(b'v') => 11,
-            Some(b'f') => 12,
-            Some(b'r') => b'\r',
-            Some(high @ b'0'..=b'3') => bytes.by_ref().take(2).fold(high - b'0', |value, digit| {
-                value.wrapping_mul(8).wrapping_add(digit.wrapping_sub(b'0'))
-            }),
-            Some(other) => other,
-            None => break,
-        });
-    }
-    name
-}
-
 /// Git's bytes for a relative path.
 pub(super) fn to_bytes(path: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();

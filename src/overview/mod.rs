@@ -1,4 +1,4 @@
-//! The state of all promises, from the domain files, the ledger, the history and git: what `status`,
+//! The state of all promises, from the domain files, the ledger and the history: what `status`,
 //! `log` and the site show.
 //!
 //! - `sources`: the files that an overview comes from.
@@ -8,18 +8,15 @@
 //! - `hosts`: the promises of one domain file; `condition`: one URL of it.
 //! - `days`: the level of each day.
 //! - `events`: the events of one incident with their evidence.
-//! - `commits`: the commits that changed records.
 //! - `urls`: the facts on the page of one URL.
 //! - `timeline`: the events of a URL, a host or the whole database.
 //!
 //! Nothing here contacts a host, and only [`site`] writes files. One domain file and its ledger file are in memory at
 //! a time; of the history, one line at a time and what `replay` keeps.
 
-mod commits;
 mod condition;
 mod days;
 mod events;
-mod file_lines;
 mod hosts;
 mod replay;
 pub mod site;
@@ -36,7 +33,6 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use urldb_protocol::Incident;
 
-pub use commits::{Commits, UnknownCommits};
 pub use hosts::HostUrls;
 pub use sources::Sources;
 pub use timeline::Scope;
@@ -47,7 +43,7 @@ fn date_of(time: Timestamp) -> Date {
 }
 
 /// The host whose domain file has the URLs of an incident.
-fn domain_of(incident: &Incident) -> String {
+pub fn domain_of(incident: &Incident) -> String {
     let notice = incident.notice.as_ref().map(|notice| &notice.file);
     incident
         .urls

@@ -17,10 +17,11 @@ use urldb_render::without_addresses;
 use urldb_warc::{CdxjLine, WarcDate};
 
 use super::events::EvidenceOfUrls;
-use super::{Commits, Scope, Sources};
+use super::{Scope, Sources};
 use crate::archive::origins::uris_of;
 use crate::archive::{Catalogue, IndexedCapture, date};
 use crate::config::Config;
+use crate::git::Repository;
 use crate::ledger::{self, KnownOrigins};
 
 /// Days before the last run whose events the overview lists.
@@ -120,12 +121,11 @@ pub fn build(
         waiting: waiting.collect(),
         ..sources.overview(|_| false, |_| Ok(()))?
     };
-    // A site without commits is better than none, so that a failure of git means that they are unknown.
-    let commits = Commits::read(config, None).ok().and_then(Result::ok);
     let site = SiteBuilder::new(templates, folder).map_err(|error| text(&error))?;
     let source = LedgerSite {
-        history: UrlHistory::new(&sources, commits.as_ref()),
-        commits: commits.as_ref(),
+        history: UrlHistory::new(&sources),
+        // A site without commits is better than none, so that a failure of git means that they are unknown.
+        commits: last_commits(&sources).unwrap_or_default(),
         database: config.database_root().path().to_owned(),
         sources: &sources,
     };
@@ -133,11 +133,28 @@ pub fn build(
         .map_err(|Failed(error)| error)
 }
 
+/// The last commit that changed each domain file, by the path of the file.
+fn last_commits(sources: &Sources<'_>) -> anyhow::Result<HashMap<PathBuf, String>> {
+    let database = sources.config.database_root();
+    let Some(repository) = Repository::of_project(database.path())? else {
+        return Ok(HashMap::new());
+    };
+    let folder = repository.relative(database.path())?;
+    let name = |path: &PathBuf| path.file_name().map(|name| folder.join(name));
+    let found = repository.last_commits(&folder, sources.files.iter().filter_map(name))?;
+    let named = sources
+        .files
+        .iter()
+        .filter_map(|path| Some((path.clone(), found.get(&name(path)?)?.clone())));
+    Ok(named.collect())
+}
+
 /// Facts that the pages show beside the overview, from the ledger, the archive and git.
 struct LedgerSite<'a> {
     sources: &'a Sources<'a>,
     history: UrlHistory<'a>,
-    commits: Option<&'a Commits>,
+    /// The last commit that changed a domain file, by its path.
+    commits: HashMap<PathBuf, String>,
     database: PathBuf,
 }
 
@@ -151,14 +168,14 @@ impl SiteSource for LedgerSite<'_> {
             .as_of()
             .checked_sub(recent)
             .unwrap_or(Timestamp::MIN);
-        let mut events = self.sources.timeline(Scope::All, self.commits);
+        let mut events = self.sources.timeline(Scope::All);
         events.retain(|event| event.at >= from);
         events
     }
 
     fn commit_of(&self, host: &str) -> Option<String> {
-        let id = self.commits?.last_of_host(host)?;
-        Some(id.to_owned())
+        let file = self.database.join(format!("{host}.yaml"));
+        self.commits.get(&file).cloned()
     }
 
     fn urls(&self, host: &HostOverview) -> Result<Vec<ListedUrl>, Failed> {
@@ -206,7 +223,6 @@ const MOST_CAPTURES: usize = 10;
 /// Looks up the facts on the pages of URLs.
 pub(super) struct UrlHistory<'a> {
     sources: &'a Sources<'a>,
-    commits: Option<&'a Commits>,
     /// The ids of the incidents that affected a URL last, by the URL.
     incidents: HashMap<&'a str, Vec<&'a str>>,
     evidence: RefCell<EvidenceOfUrls>,
@@ -215,8 +231,8 @@ pub(super) struct UrlHistory<'a> {
 }
 
 impl<'a> UrlHistory<'a> {
-    /// `sources` have the changes of all URLs; without `commits`, the commits are unknown.
-    pub(super) fn new(sources: &'a Sources<'a>, commits: Option<&'a Commits>) -> Self {
+    /// `sources` have the changes of all URLs.
+    pub(super) fn new(sources: &'a Sources<'a>) -> Self {
         let mut incidents: HashMap<&str, Vec<&str>> = HashMap::new();
         for incident in sources.incidents.values() {
             for url in &incident.urls {
@@ -228,26 +244,16 @@ impl<'a> UrlHistory<'a> {
         }
         Self {
             sources,
-            commits,
             incidents,
             evidence: RefCell::default(),
             origins: RefCell::default(),
         }
     }
 
-    /// Whether an incident has ever affected the URL, under an earlier name of its host too.
+    /// Whether an incident has ever affected the URL.
     pub(super) fn had_incident(&self, url: &UrlOverview) -> bool {
-        let was_broken = |url: &str| {
-            let mut changes = self.sources.replay.changes_of(url).iter();
-            self.incidents.contains_key(url) || changes.any(|change| change.to.is_broken())
-        };
-        was_broken(&url.url) || self.former(url).any(|former| was_broken(&former))
-    }
-
-    /// The names that the URL had before, the latest first.
-    fn former<'b>(&'b self, url: &'b UrlOverview) -> impl Iterator<Item = String> + 'b {
-        let commits = self.commits.into_iter();
-        commits.flat_map(|commits| commits.former_urls(&url.host, &url.url))
+        let mut changes = self.sources.replay.changes_of(&url.url).iter();
+        self.incidents.contains_key(url.url.as_str()) || changes.any(|change| change.to.is_broken())
     }
 
     /// Number of URLs, with a record or without, that an incident has ever affected.
@@ -268,14 +274,11 @@ impl<'a> UrlHistory<'a> {
     /// # Errors
     /// When the index of the archive is damaged.
     pub(super) fn of(&self, url: &UrlOverview) -> anyhow::Result<UrlDetails> {
-        let former: Vec<String> = self.former(url).collect();
         let scope = Scope::Record {
             host: &url.host,
-            path: &url.path,
             urls: std::slice::from_ref(&url.url),
-            former: &former,
         };
-        let mut transitions = self.sources.timeline(scope, None);
+        let mut transitions = self.sources.timeline(scope);
         transitions.retain(|it| it.url.is_none() || it.variant == url.variant);
         transitions.reverse();
         let of_files = self.incidents.get(url.url.as_str());
@@ -288,7 +291,7 @@ impl<'a> UrlHistory<'a> {
             .collect();
         incidents.sort_unstable();
         incidents.dedup();
-        let (captures, more_captures) = self.captures(url, &former)?;
+        let (captures, more_captures) = self.captures(url)?;
         let evidence = self.evidence.borrow_mut().latest(
             self.sources,
             url,
@@ -323,12 +326,8 @@ impl<'a> UrlHistory<'a> {
     }
 
     /// The full captures, the latest first, and the number of those that are left out. Without an index,
-    /// and for other requests than GET, the one that the ledger knows. `former` are earlier names of the URL.
-    fn captures(
-        &self,
-        url: &UrlOverview,
-        former: &[String],
-    ) -> anyhow::Result<(Vec<CaptureInfo>, u64)> {
+    /// and for other requests than GET, the one that the ledger knows.
+    fn captures(&self, url: &UrlOverview) -> anyhow::Result<(Vec<CaptureInfo>, u64)> {
         let of_ledger = || (url.capture.iter().cloned().collect(), 0);
         let Some(archive) = self
             .sources
@@ -338,10 +337,7 @@ impl<'a> UrlHistory<'a> {
         else {
             return Ok(of_ledger());
         };
-        let mut found = vec![];
-        for name in former.iter().rev().chain([&url.url]) {
-            found.extend(archive.find(name, None)?);
-        }
+        let mut found = archive.find(&url.url, None)?;
         found.retain(|it| !it.is_revisit() && it.line.vary == url.variant);
         if found.is_empty() {
             return Ok(of_ledger());

@@ -170,12 +170,10 @@ proptest! {
         }
         let record = Scope::Record {
             host: HOST,
-            path: "/1",
             urls: &["http://a.example/1".to_owned()],
-            former: &[],
         };
         for scope in [Scope::All, Scope::Host(HOST), record] {
-            sources.timeline(scope, None);
+            sources.timeline(scope);
         }
         let templates = site::sources(|_, ours| Ok(ours.to_owned())).unwrap();
         let templates = site::templates(templates).unwrap();

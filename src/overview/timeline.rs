@@ -1,12 +1,11 @@
-//! The events of a URL, a host or the whole database in one timeline: transitions, and commits that
-//! changed records.
+//! The events of a URL, a host or the whole database in one timeline: transitions and notices.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
-use urldb_protocol::{Because, CommitInfo, EventKind, Incident, LogEntry, LogEvent, Phase, State};
+use urldb_protocol::{Because, EventKind, Incident, LogEntry, LogEvent, Phase, State};
 
-use super::{Commits, Sources, domain_of};
+use super::{Sources, domain_of};
 use crate::ledger::{ChangeLine, IncidentLine};
 
 /// A cause that was seen so many seconds before its incident opened was unconfirmed until then.
@@ -23,12 +22,8 @@ pub enum Scope<'a> {
     Record {
         /// The host that its domain file is named after.
         host: &'a str,
-        /// Its `_path`.
-        path: &'a str,
         /// Its URLs, over each scheme.
         urls: &'a [String],
-        /// The URLs that it had under earlier names of the host.
-        former: &'a [String],
     },
     /// One incident or notice, by its id.
     Incident(&'a str),
@@ -36,55 +31,32 @@ pub enum Scope<'a> {
 
 impl Sources<'_> {
     /// The events of the scope, the latest first.
-    pub fn timeline(&self, scope: Scope<'_>, commits: Option<&Commits>) -> Vec<LogEntry> {
-        let former = match (scope, commits) {
-            (Scope::Host(host), Some(commits)) => commits.former_names(host),
-            _ => vec![],
-        };
-        let is_of = |host: &str, known: &str| {
-            known == host || former.iter().any(|former| former.host == known)
-        };
+    pub fn timeline(&self, scope: Scope<'_>) -> Vec<LogEntry> {
         let mut entries = match scope {
             Scope::All | Scope::Incident(_) => self.of_hosts(|_| true),
-            Scope::Host(host) => self.of_hosts(|known| is_of(host, known)),
-            Scope::Record {
-                host, urls, former, ..
-            } => self.of_urls(host, urls.iter().chain(former)),
+            Scope::Host(host) => self.of_hosts(|known| known == host),
+            Scope::Record { host, urls } => self.of_urls(host, urls),
         };
         let notices = self.incidents.values().flat_map(of_notice);
         entries.extend(notices.filter(|entry| match scope {
             Scope::All | Scope::Incident(_) => true,
-            Scope::Host(host) => is_of(host, &entry.host),
+            Scope::Host(host) => entry.host == host,
             Scope::Record { .. } => false,
         }));
-        for former in &former {
-            entries.retain(|entry| entry.host != former.host || former.includes(entry.at));
-        }
         if let Scope::Incident(id) = scope {
             entries.retain(|entry| entry.incident.as_deref() == Some(id));
         }
-        if let Some(commits) = commits {
-            entries.extend(of_commits(scope, commits));
-        }
-        self.sort(&mut entries, commits);
-        entries
-    }
-
-    /// Sorts entries, the latest first. Runs of one second have the order of the history, and commits of one second
-    /// that of git.
-    fn sort(&self, entries: &mut [LogEntry], commits: Option<&Commits>) {
+        // Runs of one second have the order of the history. A run that began while the history was read is the last one.
         let runs = self.replay.places();
-        let commits = commits.map(Commits::places).unwrap_or_default();
-        let place = |entry: &LogEntry| match (&entry.run, &entry.commit) {
-            // A run that began while the history was read is the last one.
-            (Some(run), _) => (true, runs.get(run.as_str()).copied().unwrap_or(usize::MAX)),
-            (None, Some(commit)) => (false, commits.get(commit.id.as_str()).copied().unwrap_or(0)),
-            (None, None) => (true, 0),
+        let place = |entry: &LogEntry| {
+            let run = entry.run.as_deref()?;
+            Some(runs.get(run).copied().unwrap_or(usize::MAX))
         };
         entries.sort_by(|a, b| {
             let key = |it: &LogEntry| (it.at, place(it), it.event);
             (key(b), &b.host, &b.url).cmp(&(key(a), &a.host, &a.url))
         });
+        entries
     }
 
     /// The events of incidents, and changes that belong to none.
@@ -150,7 +122,7 @@ impl Sources<'_> {
     }
 
     /// The changes of the URLs of one record, and the doubts before them.
-    fn of_urls<'a>(&self, host: &str, urls: impl Iterator<Item = &'a String>) -> Vec<LogEntry> {
+    fn of_urls(&self, host: &str, urls: &[String]) -> Vec<LogEntry> {
         let mut entries = vec![];
         for url in urls {
             let changes = self.replay.changes_of(url);
@@ -300,31 +272,6 @@ fn of_change(change: &ChangeLine, host: String) -> LogEntry {
     }
 }
 
-fn of_commits(scope: Scope<'_>, commits: &Commits) -> Vec<LogEntry> {
-    let of_file = |(host, at, commit): (&str, Timestamp, CommitInfo)| LogEntry {
-        urls: commit.added + commit.changed + commit.removed,
-        commit: Some(commit),
-        ..entry(at, LogEvent::Commit, host.to_owned())
-    };
-    match scope {
-        Scope::All => commits.of_hosts().map(of_file).collect(),
-        Scope::Host(host) => commits.of_host(host).into_iter().map(of_file).collect(),
-        Scope::Incident(_) => vec![],
-        Scope::Record {
-            host, path, urls, ..
-        } => {
-            let changes = commits.of_record(host, path).into_iter();
-            let entries = changes.map(|(at, commit)| LogEntry {
-                urls: urls.len() as u64,
-                url: urls.first().filter(|_| urls.len() == 1).cloned(),
-                commit: Some(commit),
-                ..entry(at, LogEvent::Commit, host.to_owned())
-            });
-            entries.collect()
-        }
-    }
-}
-
 fn only_url(incident: &Incident) -> Option<String> {
     match incident.urls.as_slice() {
         [only] => Some(only.url.clone()),
@@ -355,6 +302,5 @@ fn entry(at: Timestamp, event: LogEvent, host: String) -> LogEntry {
         run: None,
         incident: None,
         notice: None,
-        commit: None,
     }
 }

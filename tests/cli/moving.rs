@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use crate::archive_facts::words;
 use crate::hook::Repository;
 use crate::sandbox::{Case, Sandbox, assert_has, assert_lacks};
 use crate::site::{FILE, Site, promises};
@@ -49,84 +48,16 @@ fn the_memory_of_a_domain_follows_it() {
 }
 
 #[test]
-fn the_history_of_a_domain_follows_it() {
-    for is_by_git in [false, true] {
-        let (site, sandbox) = after_run();
-        let repository = Repository::of(sandbox);
-        repository.git("config user.name ada");
-        repository.git("config user.email ada@example.test");
-        let commit = |message: &str| {
-            repository.git("add urldb");
-            repository.git(&["commit", "-q", "-m", message]);
-        };
-        commit("Promise two files");
-        site.remove("/b");
-        let sandbox = &repository.sandbox;
-        sandbox.urldb_at("2099-11-02T06:00:00Z", "run").code(1);
-        site.serve("/b", Reply::ok("second"));
-        sandbox.urldb_at("2099-11-03T06:00:00Z", "run").code(0);
-        if is_by_git {
-            repository.git(&["mv", FILE, NEW]);
-            sandbox.write(
-                NEW,
-                promises(&[("/a", "first"), ("/b", "second"), ("/c", "x")]),
-            );
-            commit("Rename");
-        } else {
-            repository.ok("mv example.test new.test --commit");
-        }
-        // Lines are wrapped at 80 columns.
-        let log = |target: &str| words(&repository.ok(&format!("log {target}")).out);
-        let added = if is_by_git { ", 1 record added" } else { "" };
-        let whole = log("");
-        assert_has(&whole, &format!("moved from example.test{added}"));
-        assert_lacks(&whole, "removed");
-        for target in ["new.test", "http://new.test/b"] {
-            let log = log(target);
-            assert_has(&log, "moved from example.test");
-            assert_has(&log, "Promise two files");
-            assert_has(&log, "2099-11-02");
-            assert_has(&log, "2099-11-03");
-        }
-        let old = log("example.test");
-        assert_has(&old, "moved to new.test");
-        assert_lacks(&old, "removed");
-        sandbox
-            .urldb_at("2099-11-04T06:00:00Z", "run")
-            .code(i32::from(is_by_git));
-        repository.ok("site build public");
-        let pages = repository.tree("public/urls").into_keys();
-        let mut pages = pages.map(|page| repository.read(page.to_str().unwrap()));
-        let page = pages.find(|page| page.contains(">Captures") && page.contains("404"));
-        let page = page.unwrap();
-        assert_has(&page, "2099-11-02");
-        // Another domain that gets the old name has a history of its own.
-        sandbox.write(FILE, promises(&[("/z", "other")]));
-        commit("Use the name again");
-        let log = log("new.test");
-        assert_lacks(&log, "Use the name again");
-        assert_has(&log, "Promise two files");
-    }
-}
-
-#[test]
-fn a_domain_that_moves_back_has_each_commit_once() {
-    let (_site, sandbox) = after_run();
-    let repository = Repository::of(sandbox);
-    repository.git("config user.name ada");
-    repository.git("config user.email ada@example.test");
-    repository.git("add urldb");
-    repository.git(&["commit", "-q", "-m", "Promise two files"]);
-    for (from, to) in [("example.test", "new.test"), ("new.test", "example.test")] {
-        repository.ok(&format!("mv {from} {to} --commit"));
-    }
-    for target in ["example.test", "http://example.test/b"] {
-        let log = words(&repository.ok(&format!("log {target}")).out);
-        for message in ["Promise two files", "moved from", "Move new.test"] {
-            let times = if message == "moved from" { 2 } else { 1 };
-            assert_eq!(log.matches(message).count(), times, "{message}: {log}");
-        }
-    }
+fn the_history_of_a_domain_stays_under_its_former_name() {
+    let (site, sandbox) = after_run();
+    site.remove("/b");
+    sandbox.urldb_at("2099-11-02T06:00:00Z", "run").code(1);
+    site.serve("/b", Reply::ok("second"));
+    sandbox.urldb_at("2099-11-03T06:00:00Z", "run").code(0);
+    sandbox.ok("mv example.test new.test");
+    sandbox.ok("log new.test").says("No events.");
+    let former = sandbox.ok("log example.test");
+    former.says(&["2099-11-02", "2099-11-03"]);
 }
 
 #[test]

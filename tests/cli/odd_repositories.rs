@@ -2,7 +2,7 @@
 
 use crate::hook::Repository;
 use crate::sandbox::{Sandbox, assert_has, assert_lacks};
-use crate::site::{FILE, promise, promises};
+use crate::site::{FILE, promises};
 
 fn commit(repository: &Repository, subject: &str) {
     repository.git("add --all");
@@ -23,17 +23,21 @@ fn a_git_that_warns_does_not_fail() {
 
 /// Git writes such names in quotes.
 #[test]
-fn the_log_knows_folders_with_odd_names() {
+fn the_site_links_the_last_commit_of_each_domain_file() {
     for name in ["quo\"te", "back\\slash", "ta\tb", "sp ace", "\u{e9}\u{1}"] {
         let repository = Repository::of(Sandbox::new(""));
         repository.write(&format!("{name}/urldb.toml"), "");
+        repository.git("remote add origin https://github.com/a/b");
         let file = format!("{name}/{FILE}");
         repository.write(&file, promises(&[("/a", "x")]));
         commit(&repository, "promise a page");
-        repository.write(&file, format!("---\n{}", promise("/a", "other")));
-        commit(&repository, "change the promise");
-        let log = repository.ok(&["-C", name, "log"]);
-        assert_has(&log.out, &["1 record added", "1 record changed"]);
+        let of_file = repository.git("rev-parse HEAD");
+        let other = format!("{name}/other.test.yaml");
+        repository.write(&other, promises(&[("/a", "x")]));
+        commit(&repository, "promise another page");
+        repository.ok(&["-C", name, "site", "build", "public"]);
+        let page = repository.read(&format!("{name}/public/hosts/example.test.html"));
+        assert_has(&page, of_file.trim());
     }
 }
 

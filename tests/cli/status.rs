@@ -307,20 +307,13 @@ fn json_has_the_totals_hosts_and_urls() {
 }
 
 #[test]
-fn a_timeline_has_transitions_and_commits() {
+fn a_timeline_has_transitions() {
     let (site, repository) = watched();
-    let write = |records: &[(&str, &str)]| {
-        repository.write("urldb/docs.test.yaml", promises(records));
-        repository.git("add .");
-    };
     site.remove("/a");
     repository.exits(1, "run");
     repository.exits(1, "run");
     site.serve("/a", Reply::ok("a"));
     repository.ok("run");
-    site.serve("/c", Reply::ok("new"));
-    write(&[("/a", "a"), ("/c", "new"), ("/d", "d")]);
-    repository.git(&["commit", "-q", "-m", "Accept the new text"]);
 
     let lines = |arguments: &[&str]| {
         let log = repository.ok(&[&["log", "--format", "jsonl"], arguments].concat());
@@ -333,50 +326,29 @@ fn a_timeline_has_transitions_and_commits() {
     let events = |lines: &[Value]| {
         let mut events: Vec<String> = lines
             .iter()
-            .map(|line| {
-                let commit = &line["commit"];
-                let counts = ["added", "changed", "removed"].map(|key| commit[key].to_string());
-                format!("{} {} {}", line["event"], line["urls"], counts.join(" "))
-            })
+            .map(|line| format!("{} {}", line["event"], line["urls"]))
             .collect();
-        // The commits and the runs of one second have no order.
+        // Two runs of one second have no order.
         events.sort();
         events
     };
-    assert_eq!(
-        events(&lines(&["docs.test"])),
-        [
-            "\"broken\" 1 null null null",
-            "\"commit\" 3 1 1 1",
-            "\"commit\" 3 3 0 0",
-            "\"recovered\" 1 null null null",
-        ]
-    );
-    assert_eq!(
-        events(&lines(&["http://docs.test/a"])),
-        [
-            "\"broken\" 1 null null null",
-            "\"commit\" 1 1 0 0",
-            "\"recovered\" 1 null null null"
-        ]
-    );
-    assert_eq!(
-        events(&lines(&["http://docs.test/c"])),
-        ["\"commit\" 1 0 1 0", "\"commit\" 1 1 0 0"]
-    );
-    assert_eq!(lines(&["www.test"]).len(), 1);
-    assert_eq!(lines(&[]).len(), 6);
+    for target in ["docs.test", "http://docs.test/a"] {
+        assert_eq!(
+            events(&lines(&[target])),
+            ["\"broken\" 1", "\"recovered\" 1"]
+        );
+    }
+    assert!(lines(&["http://docs.test/c"]).is_empty());
+    assert_eq!(lines(&[]).len(), 2);
     let of_url = lines(&["http://docs.test/a"]);
     let incident = of_url
         .iter()
         .find_map(|line| line["incident"].as_str())
         .unwrap();
-    let commit = repository.git("rev-parse HEAD")[..7].to_owned();
     repository.ok("log docs.test").says(&[
         "docs.test, newest first",
         "  broken          http://docs.test/a answers 404 Not Found;",
         "  recovered       http://docs.test/a is as promised again",
-        &format!("commit {commit}  A U Thor: Accept the new text; 1 record"),
     ]);
     let words = words(&repository.ok("log docs.test").out);
     for cause in ["answers 404 Not Found", "(before: answers 404 Not Found)"] {
@@ -488,36 +460,6 @@ fn a_timeline_is_cut_by_number_time_and_incident() {
     assert_has(&text, "docs.test: http://docs.test/a answers 404 Not Found");
     // No incident has this id.
     repository.exits(2, "log 01234567").complains("01234567");
-}
-
-#[test]
-fn in_a_shallow_clone_the_commits_are_unknown() {
-    let (_site, repository) = watched();
-    let source = format!("file://{}", repository.path(".").display());
-    repository.git("commit -q --allow-empty -m second");
-    let clone = repository.path("clone");
-    let clone = clone.to_str().unwrap();
-    repository.git(&["clone", "-q", "--depth", "1", &source, clone]);
-    repository
-        .ok(&["-C", clone, "log", "docs.test"])
-        .complains(&["shallow clone", "git fetch --unshallow"])
-        .says("No events.");
-
-    // The whole history, and the last commit of another branch alone, as the action fetches the ledger.
-    repository.git("checkout -q --orphan ledger");
-    repository.git("commit -q --allow-empty -m first");
-    repository.git("commit -q --allow-empty -m second");
-    repository.git("checkout -q -f main");
-    let whole = repository.path("whole");
-    let whole = whole.to_str().unwrap();
-    repository.git(&["clone", "-q", "--single-branch", &source, whole]);
-    repository.git(&[
-        "-C", whole, "fetch", "-q", "--depth", "1", "origin", "ledger",
-    ]);
-    assert!(repository.path("whole/.git/shallow").exists());
-    repository
-        .ok(&["-C", whole, "log", "docs.test"])
-        .says("Promise six URLs");
 }
 
 #[test]

@@ -101,7 +101,6 @@ pub use names::{HELD_URIS, is_domain_file, is_misnamed};
 pub use read::{conflict_line, read_documents};
 pub use reader::DomainReader;
 pub use record::{Record, RecordIdentity, is_sha256, without_case};
-pub use split::LineKind;
 pub use stream::{DocumentParts, read_documents_from};
 pub use value::{Mapping, Schema, Value};
 pub use vary::differing_headers;

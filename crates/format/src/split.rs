@@ -82,7 +82,7 @@ struct OpenDocument<'a> {
 
 /// The role of a line for the cuts between documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LineKind {
+pub(crate) enum LineKind {
     /// Starts a document: `---`, perhaps with text after a space.
     Marker,
     /// A comment from the start of the line on.
@@ -95,7 +95,7 @@ pub enum LineKind {
 
 impl LineKind {
     /// The kind of a line, which may have its line break.
-    pub fn of(line: &[u8]) -> Self {
+    pub(crate) fn of(line: &[u8]) -> Self {
         let text = line
             .strip_suffix(b"\n")
             .map_or(line, |text| text.strip_suffix(b"\r").unwrap_or(text));

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use jiff::civil::Date;
 use jiff::{Span, Timestamp};
 use urldb_protocol::{
-    Ack, AffectedUrl, Because, CaptureInfo, CertificateDates, Chapter, ChapterDetails, CommitInfo,
-    Counts, Day, DayCount, DayLevel, DeliveredIncident, EventKind, Evidence, FileCounts, Finding,
-    Flapping, HostOverview, ImpairedRun, Incident, IncidentEvents, IncidentOverview, IncidentStep,
-    LogEntry, LogEvent, Mistake, Observed, OriginInfo, Overview, Phase, ProjectInfo, Promised,
-    RunCounts, RunSummary, SeenResult, Shown, State, TextDifference, UrlCondition, UrlDetails,
-    UrlEvidence, UrlOverview, UrlUses,
+    Ack, AffectedUrl, Because, CaptureInfo, CertificateDates, Chapter, ChapterDetails, Counts, Day,
+    DayCount, DayLevel, DeliveredIncident, EventKind, Evidence, FileCounts, Finding, Flapping,
+    HostOverview, ImpairedRun, Incident, IncidentEvents, IncidentOverview, IncidentStep, LogEntry,
+    LogEvent, Mistake, Observed, OriginInfo, Overview, Phase, ProjectInfo, Promised, RunCounts,
+    RunSummary, SeenResult, Shown, State, TextDifference, UrlCondition, UrlDetails, UrlEvidence,
+    UrlOverview, UrlUses,
 };
 
 use crate::source::{ListedUrl, SiteError, SiteSource};
@@ -363,19 +363,6 @@ fn url_evidence() -> UrlEvidence {
     }
 }
 
-fn commit() -> CommitInfo {
-    CommitInfo {
-        id: "0b9f3aa5d1f0c27c19e4d41f9e0a8c07a5e29be4".to_owned(),
-        author: "Ada Lovelace".to_owned(),
-        subject: "Promise data release 3".to_owned(),
-        added: 240,
-        changed: 0,
-        removed: 0,
-        moved_from: None,
-        moved_to: None,
-    }
-}
-
 fn event(event: LogEvent) -> LogEntry {
     let hours = if event == LogEvent::Broken { 24 } else { 36 };
     LogEntry {
@@ -392,7 +379,6 @@ fn event(event: LogEvent) -> LogEntry {
         run: None,
         notice: None,
         incident: Some(OPEN.to_owned()),
-        commit: None,
     }
 }
 
@@ -403,17 +389,12 @@ impl SiteSource for Sample {
     type Error = SiteError;
 
     fn events(&self) -> Vec<LogEntry> {
-        let of_commit = LogEntry {
-            commit: Some(commit()),
-            incident: None,
-            ..event(LogEvent::Commit)
-        };
         // More than the overview lists.
-        [vec![of_commit], vec![event(LogEvent::Broken); 31]].concat()
+        vec![event(LogEvent::Broken); 31]
     }
 
     fn commit_of(&self, _: &str) -> Option<String> {
-        Some(commit().id)
+        Some("0b9f3aa5d1f0c27c19e4d41f9e0a8c07a5e29be4".to_owned())
     }
 
     fn urls(&self, _: &HostOverview) -> Result<Vec<ListedUrl>, SiteError> {

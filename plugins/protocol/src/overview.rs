@@ -344,7 +344,7 @@ impl UrlOverview {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct LogEntry {
-    /// When the event took place: the end of a run, or the date of a commit.
+    /// When the event took place: the end of a run.
     pub at: Timestamp,
     /// The kind of event.
     pub event: LogEvent,
@@ -379,9 +379,6 @@ pub struct LogEntry {
     /// The notice, as of an event that is about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<Notice>,
-    /// The commit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub commit: Option<CommitInfo>,
 }
 
 /// A kind of event.
@@ -389,10 +386,6 @@ pub struct LogEntry {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LogEvent {
-    /// A commit changed the records.
-    Commit,
-    /// A run saw the URLs for the first time.
-    FirstChecked,
     /// The URLs failed, and were not confirmed to be broken yet.
     Unconfirmed,
     /// The URLs are confirmed to be broken: an incident opened, or has other URLs now.
@@ -434,28 +427,4 @@ pub struct OriginInfo {
     pub text: Shown,
     /// Since when captures show it.
     pub since: Timestamp,
-}
-
-/// A commit that changed records.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub struct CommitInfo {
-    /// The id, in hexadecimal.
-    pub id: String,
-    /// The name of the author.
-    pub author: String,
-    /// The first line of the message.
-    pub subject: String,
-    /// Number of records that the commit added.
-    pub added: u64,
-    /// Number of records that the commit changed.
-    pub changed: u64,
-    /// Number of records that the commit removed.
-    pub removed: u64,
-    /// The host from whose name the records moved to this one. They are not counted as added.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub moved_from: Option<String>,
-    /// The host to whose name the records moved. They are not counted as removed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub moved_to: Option<String>,
 }

@@ -58,13 +58,13 @@ pub use chapters::{EvidenceBox, evidence_box, url_path};
 pub use commit_message::commit_message;
 pub use compose::{
     Deliveries, LONGEST_SUBJECT, NextTry, Scope, StuckMessages, compose, kept_promises,
-    project_commit_link, project_file_link, stuck_blocks, subject,
+    project_file_link, stuck_blocks, subject,
 };
 pub use contents::contents_sentence;
 pub use digests::{algorithm, digest_line};
 pub use history::history_row;
 pub use layout::wrap;
-pub use log::{LogDocument, commit_counts, log, sentence as event_sentence};
+pub use log::{LogDocument, log, sentence as event_sentence};
 pub use mail::{LARGEST_PART, MailBody, mail_body};
 pub use markdown::{
     Issue, LARGEST_BODY, LARGEST_SUMMARY, closing_body, code, comment, fenced, issue, markdown,

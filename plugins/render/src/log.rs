@@ -3,24 +3,19 @@
 use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
-use urldb_protocol::{
-    Chapter, CommitInfo, Evidence, Incident, LogEntry, LogEvent, Phase, ProjectInfo, State,
-};
+use urldb_protocol::{Chapter, Evidence, Incident, LogEntry, LogEvent, Phase, ProjectInfo, State};
 use urldb_text::{sanitize, variant_suffix};
 
 use crate::compose::notice_title;
 use crate::layout::{columns, wrap};
 use crate::message::Tone;
 use crate::numbers::{age, count, moment, with_spaces};
-use crate::page::{BOLD, DIM, TerminalOptions, paint, style};
+use crate::page::{BOLD, TerminalOptions, paint, style};
 use crate::sentences::{Cause, Subject, is_home_page, redirect_of};
-use crate::text::{Text, shown_host};
+use crate::text::Text;
 
 /// Width of the column of the event.
 const EVENT: usize = 14;
-
-/// Digits of a commit's id.
-const COMMIT_ID: usize = 7;
 
 /// The timeline as lines for a terminal, under a heading. `incident` finds the incident with an id.
 /// `with_hosts`: each entry names its host.
@@ -50,11 +45,8 @@ pub fn log<'a>(
             sentence = sentence.own(format!("; {noun} ")).code(id);
         }
         let mut lines = wrap(&sentence, options.width, indent, indent).into_iter();
-        let event = format!("{:EVENT$}", label(entry));
-        let event = match tone(entry.event) {
-            Some(tone) => paint(style(tone), &event),
-            None => paint(DIM, &event),
-        };
+        let event = format!("{:EVENT$}", event_label(entry.event));
+        let event = paint(style(tone(entry.event)), &event);
         let first = lines.next().unwrap_or_default();
         let _ = writeln!(text, "{at}  {event}  {first}");
         for line in lines {
@@ -67,22 +59,9 @@ pub fn log<'a>(
     text
 }
 
-fn label(entry: &LogEntry) -> String {
-    let label = event_label(entry.event);
-    match &entry.commit {
-        Some(commit) => {
-            let id: String = commit.id.chars().take(COMMIT_ID).collect();
-            format!("{label} {id}")
-        }
-        None => label.to_owned(),
-    }
-}
-
 /// The event in one or two words: for a column, or before the id of an incident.
 pub(crate) fn event_label(event: LogEvent) -> &'static str {
     match event {
-        LogEvent::Commit => "commit",
-        LogEvent::FirstChecked => "first checked",
         LogEvent::Unconfirmed => "unconfirmed",
         LogEvent::Broken => "broken",
         LogEvent::Recovered => "recovered",
@@ -92,12 +71,11 @@ pub(crate) fn event_label(event: LogEvent) -> &'static str {
     }
 }
 
-fn tone(event: LogEvent) -> Option<Tone> {
+fn tone(event: LogEvent) -> Tone {
     match event {
-        LogEvent::Commit | LogEvent::FirstChecked => None,
-        LogEvent::Unconfirmed | LogEvent::Warned => Some(Tone::Warn),
-        LogEvent::Broken => Some(Tone::Bad),
-        LogEvent::Recovered | LogEvent::PromisesChanged | LogEvent::Solved => Some(Tone::Good),
+        LogEvent::Unconfirmed | LogEvent::Warned => Tone::Warn,
+        LogEvent::Broken => Tone::Bad,
+        LogEvent::Recovered | LogEvent::PromisesChanged | LogEvent::Solved => Tone::Good,
     }
 }
 
@@ -126,8 +104,6 @@ pub fn sentence(entry: &LogEntry, incident: Option<&Incident>) -> Text {
     let is = if is_one { "is" } else { "are" };
     match entry.event {
         LogEvent::Warned | LogEvent::Solved => of_notice(entry, incident),
-        LogEvent::Commit => entry.commit.as_ref().map_or_else(Text::new, of_commit),
-        LogEvent::FirstChecked => subject.own(format!(" {is} seen for the first time")),
         LogEvent::Unconfirmed => subject.own(" ").and(cause(entry, incident, false)),
         LogEvent::Broken => {
             let opened = incident.and_then(|incident| incident.opened);
@@ -235,32 +211,4 @@ fn former_cause(entry: &LogEntry, incident: Option<&Incident>) -> Text {
     };
     let cause = cause(&before, incident, true);
     Text::from(" (before: ").and(cause).own(")")
-}
-
-/// `Ada Lovelace: Add the mirror of release 7; 100 records added`.
-fn of_commit(commit: &CommitInfo) -> Text {
-    let text = Text::new()
-        .outside(&commit.author)
-        .own(": ")
-        .outside(&commit.subject);
-    match commit_counts(commit).as_str() {
-        "" => text,
-        counts => text.own("; ").own(counts),
-    }
-}
-
-/// `moved from old.example.org, 100 records added, 1 record removed`; empty if the commit changed none.
-pub fn commit_counts(commit: &CommitInfo) -> String {
-    let moves = [("from", &commit.moved_from), ("to", &commit.moved_to)]
-        .into_iter()
-        .filter_map(|(word, host)| Some(format!("moved {word} {}", shown_host(host.as_deref()?))));
-    let records = [
-        (commit.added, "added"),
-        (commit.changed, "changed"),
-        (commit.removed, "removed"),
-    ]
-    .into_iter()
-    .filter(|(number, _)| *number > 0)
-    .map(|(number, verb)| format!("{} {verb}", count(number, "record")));
-    moves.chain(records).collect::<Vec<_>>().join(", ")
 }

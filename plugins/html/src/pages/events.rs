@@ -5,30 +5,29 @@ use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 use serde::Serialize;
-use urldb_protocol::{CommitInfo, IncidentOverview, LogEntry, LogEvent};
+use urldb_protocol::{IncidentOverview, LogEntry, LogEvent};
 use urldb_render::numbers::number;
-use urldb_render::{commit_counts, event_sentence, one_line, short_day, shown_host};
+use urldb_render::{event_sentence, short_day, shown_host};
 
+use super::Views;
 use super::results::marks_of;
 use super::values::{Time, date, first_seen};
-use super::{CommitLink, Views};
 
 /// Most events on the overview.
 const MOST_EVENTS: usize = 30;
 
-/// An incident, a commit or another change of the last days.
+/// An incident, or another change of the last days.
 #[derive(Debug, Serialize)]
 pub(super) struct EventRow {
     at: Time,
     /// `22 Nov`, `since 15 Nov`, or `8 to 10 Nov`
     day: String,
-    /// Class of the mark; empty for a commit.
+    /// Class of the mark.
     class: &'static str,
     /// The id of the incident whose page has more.
     incident: Option<String>,
     text: String,
     detail: String,
-    commit: Option<CommitLink>,
     /// The results of the last runs of a flapping URL.
     marks: String,
 }
@@ -41,10 +40,9 @@ struct Changes<'a> {
 }
 
 impl Views<'_> {
-    /// Events of the last days, and the number of rows that are left out. A commit is one event, however many
-    /// domain files it changed. The latest date that is shown comes first.
+    /// Events of the last days, and the number of rows that are left out. The latest date that is shown comes first.
     pub(super) fn events(&self) -> (Vec<EventRow>, u64) {
-        let mut rows: Vec<(Timestamp, EventRow)> = self.commit_rows();
+        let mut rows: Vec<(Timestamp, EventRow)> = vec![];
         let mut seen = HashSet::new();
         let mut others: Vec<Changes<'_>> = vec![];
         let mut known: HashMap<_, usize> = HashMap::new();
@@ -129,7 +127,6 @@ impl Views<'_> {
             incident: Some(incident.id.clone()),
             detail: String::new(),
             text: self.title(it),
-            commit: None,
             marks: marks_of(it),
         }
     }
@@ -151,57 +148,8 @@ impl Views<'_> {
             incident: None,
             text: format!("{}: {sentence}", shown_host(&entry.host)),
             detail,
-            commit: None,
             marks: String::new(),
         }
-    }
-
-    fn commit_rows(&self) -> Vec<(Timestamp, EventRow)> {
-        let mut commits: HashMap<&str, (CommitInfo, u64)> = HashMap::new();
-        for entry in &self.events {
-            if let Some(commit) = &entry.commit {
-                let known = commits.entry(&commit.id);
-                let (sum, hosts) = known.or_insert_with(|| {
-                    let none = CommitInfo {
-                        added: 0,
-                        changed: 0,
-                        removed: 0,
-                        ..commit.clone()
-                    };
-                    (none, 0)
-                });
-                sum.added += commit.added;
-                sum.changed += commit.changed;
-                sum.removed += commit.removed;
-                *hosts += 1;
-            }
-        }
-        self.events
-            .iter()
-            .filter_map(|entry| {
-                let id = &entry.commit.as_ref()?.id;
-                let (mut commit, hosts) = commits.remove(id.as_str())?;
-                if hosts > 1 {
-                    (commit.moved_from, commit.moved_to) = (None, None);
-                }
-                let counts = commit_counts(&commit);
-                let place = match hosts {
-                    1 => shown_host(&entry.host),
-                    hosts => format!("{} hosts", number(hosts)),
-                };
-                let row = || EventRow {
-                    at: Time::day(entry.at),
-                    day: self.day(entry.at),
-                    class: "",
-                    incident: None,
-                    text: one_line(&commit.subject),
-                    detail: format!("{counts}; {place}"),
-                    commit: Some(self.commit_link(&commit.id)),
-                    marks: String::new(),
-                };
-                (!counts.is_empty()).then(|| (entry.at, row()))
-            })
-            .collect()
     }
 }
 

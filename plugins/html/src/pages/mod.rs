@@ -23,7 +23,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use serde::Serialize;
 use urldb_protocol::{Day, IncidentOverview, LogEntry, Overview};
-use urldb_render::{Mark, Titles, one_line, project_commit_link, project_file_link};
+use urldb_render::{Mark, Titles, one_line, project_file_link};
 
 pub(crate) use host::row_size;
 pub(crate) use hosts::MOST_NAMES;
@@ -33,8 +33,6 @@ use crate::source::SiteSource;
 use values::Time;
 
 const STRIP_DAYS: usize = 90;
-
-const COMMIT_DIGITS: usize = 7;
 
 /// Head and foot of a page.
 #[derive(Debug, Serialize)]
@@ -55,13 +53,6 @@ pub(crate) struct Frame {
     /// The section of the site that the page belongs to: `overview`, `incidents` or `hosts`.
     pub(crate) section: &'static str,
     pub(crate) version: String,
-}
-
-/// A commit, and its page on the website of the repository.
-#[derive(Debug, Serialize)]
-pub(crate) struct CommitLink {
-    id: String,
-    link: Option<String>,
 }
 
 /// A link from one of several pages to another.
@@ -140,14 +131,6 @@ impl<'a> Views<'a> {
         let project = &self.overview.project;
         let commit = self.commits.get(file).or(project.commit.as_ref());
         project_file_link(project, commit.map(String::as_str), file, line)
-    }
-
-    /// The page of a commit.
-    fn commit_link(&self, id: &str) -> CommitLink {
-        CommitLink {
-            id: id.chars().take(COMMIT_DIGITS).collect(),
-            link: project_commit_link(&self.overview.project, id),
-        }
     }
 
     pub(crate) fn incident(&self, id: &str) -> Option<&'a IncidentOverview> {

@@ -331,7 +331,6 @@ fn stretches(url: &UrlOverview, transitions: &[LogEntry]) -> Vec<Stretch> {
                 ("w", format!("in doubt ({})", state_in_words(state)))
             }
             LogEvent::PromisesChanged => ("k", "kept, with other promises".to_owned()),
-            LogEvent::Commit => continue,
             _ => (class_of(state), state_in_words(state)),
         };
         all.push(Stretch {

@@ -44,19 +44,6 @@ pub fn project_file_link(
     link_to(project.url.as_deref()?, commit?, file, line)
 }
 
-/// The page of a commit, if the website of the repository is known.
-pub fn project_commit_link(project: &ProjectInfo, commit: &str) -> Option<String> {
-    let mut url = web_address(project.url.as_deref()?)?;
-    let folders: &[&str] = match service(&url)? {
-        Service::GitLab => &["-", "commit"],
-        Service::GitHub | Service::Forgejo => &["commit"],
-    };
-    let mut segments = url.path_segments_mut().ok()?;
-    segments.pop_if_empty().extend(folders).push(commit);
-    drop(segments);
-    Some(url.into())
-}
-
 /// A service for repositories whose addresses are known.
 enum Service {
     GitHub,

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use insta::assert_snapshot;
 use jiff::Timestamp;
 use urldb_protocol::{
-    Because, CommitInfo, Counts, DeliveredIncident, Evidence, FileCounts, Finding, HostOverview,
-    Incident, IncidentOverview, LogEntry, LogEvent, Mistake, Observed, Overview, Phase,
-    ProjectInfo, Promised, RunCounts, RunSummary, State,
+    Because, Counts, DeliveredIncident, Evidence, FileCounts, Finding, HostOverview, Incident,
+    IncidentOverview, LogEntry, LogEvent, Mistake, Observed, Overview, Phase, ProjectInfo,
+    Promised, RunCounts, RunSummary, State,
 };
 use urldb_render::{StatusScope, TerminalOptions, log, status, status_document};
 
@@ -225,7 +225,6 @@ fn entry(at_text: &str, event: LogEvent, urls: u64) -> LogEntry {
         run: None,
         notice: None,
         incident: Some("c2992e2a".to_owned()),
-        commit: None,
     }
 }
 
@@ -238,20 +237,6 @@ fn history() -> Vec<LogEntry> {
         },
         entry("2026-11-19 04:17", LogEvent::Broken, 100),
         entry("2026-11-18 04:17", LogEvent::Unconfirmed, 100),
-        LogEntry {
-            incident: None,
-            commit: Some(CommitInfo {
-                id: "9d0f3e1000000000000000000000000000000000".to_owned(),
-                author: "Ada Lovelace".to_owned(),
-                subject: "Add the mirror of release 7".to_owned(),
-                added: 100,
-                changed: 0,
-                removed: 0,
-                moved_from: None,
-                moved_to: None,
-            }),
-            ..entry("2026-10-02 11:20", LogEvent::Commit, 100)
-        },
     ]
 }
 
@@ -368,7 +353,8 @@ fn hostile_text_controls_nothing() {
     overview.open[0].incident.host = evil.to_owned();
     overview.open[0].incident.urls.truncate(2);
     let mut history = history();
-    history[3].commit.as_mut().unwrap().subject = evil.to_owned();
+    history[0].host = evil.to_owned();
+    history[0].reason = Some(evil.to_owned());
     let texts = [
         plain(&status(&overview, StatusScope::All, &[], options(80))),
         plain(&log(evil, &history, |_| None, true, options(80))),
