@@ -97,48 +97,42 @@ def commit(root, message):
 
 
 def incident(root, number, first, days, urls):
-    """A closed incident: its file and its lines."""
-    begin, end = FIRST + datetime.timedelta(days=first), FIRST + datetime.timedelta(days=first + days)
-    name, host = hashlib.sha256(f"{number}{first}".encode()).hexdigest()[:8], host_name(number)
-    text = [
-        f"---\nclosed: '{moment(end)}'\nclosed-because: recovered\nevidence:\n  agreeing: 3\n"
-        f"  detail: answers 503 Service Unavailable\n  requests: 3\nhost: {host}\nhost-urls: {urls}\n"
-        f"key: {name}{name}\nleft: 0\nopened: '{moment(begin)}'\nopened-by: {run_id(first)}\n"
-        f"since: '{moment(begin)}'\nstate: server-error\n"
-    ]
+    """The file of a closed incident: its URLs joined on one day, and left on another."""
+    host, end = host_name(number), first + days
+    name = hashlib.sha256(f"{number}{first}".encode()).hexdigest()[:8]
+    joined, left = [], []
     for index in range(urls):
         url = f"http://{host}/dr3/spectra/spec-{index:04}-{number:03}.fits"
-        text.append(f"---\nfile: urldb/{host}.yaml\nline: {4 * index + 2}\nurl: {url}\n")
+        since = moment(FIRST + datetime.timedelta(days=first))
+        joined.append(f"- file: urldb/{host}.yaml\n  line: {4 * index + 2}\n  since: '{since}'\n  url: {url}\n")
+        left.append(f"- url: {url}\n")
+    text = [
+        f"---\nclosed: '{moment(FIRST + datetime.timedelta(days=end))}'\nformat: 2\nhost: {host}\nkey: {name}{name}\n",
+        f"---\ncause:\n  state: server-error\nevent: opened\nid: {run_id(first)}\nurls:\n", *joined,
+        f"---\nbecause: recovered\nevent: shrunk\nid: {run_id(end)}\nurls:\n", *left,
+        f"---\nevent: closed\nid: {run_id(end)}\n",
+    ]  # fmt: skip
     (root / "status/incidents" / f"{name}.yaml").write_text("".join(text))
-    for day, phase in ((first, "opened"), (first + days, "closed")):
-        line = {
-            "kind": "incident", "run": run_id(day), "at": moment(FIRST + datetime.timedelta(days=day)), "incident": name,
-            "phase": phase, "host": host, "state": "server-error", "urls": urls,
-        }  # fmt: skip
-        if phase == "closed":
-            line["because"] = "recovered"
-        yield day, line
 
 
 def history(root):
     """A run on each day, and an incident on every fifth."""
-    lines = {day: [] for day in range(DAYS)}
+    lines = {}
     for day in range(DAYS):
         line = {
-            "kind": "run", "run": run_id(day), "at": moment(FIRST + datetime.timedelta(days=day)),
+            "run": run_id(day), "at": moment(FIRST + datetime.timedelta(days=day)),
             "due": URLS, "verified": URLS, "states": {"ok": URLS},
         }  # fmt: skip
         at = FIRST + datetime.timedelta(days=day)
         is_first = day == 0 or at.month != (at - datetime.timedelta(days=1)).month
         line |= {"unverified": []} if is_first else {"base": run_id(day - 1)}
-        lines[day].append(line)
+        lines[day] = line
     for first in range(2, DAYS - 12, 5):
-        for day, line in incident(root, CHANCE.randrange(HOSTS), first, CHANCE.randrange(1, 9), CHANCE.randrange(1, 100)):
-            lines[day].append(line)
-    for day, found in lines.items():
+        incident(root, CHANCE.randrange(HOSTS), first, CHANCE.randrange(1, 9), CHANCE.randrange(1, 100))
+    for day, line in lines.items():
         month = (FIRST + datetime.timedelta(days=day)).strftime("%Y-%m")
         with open(root / "status/history" / f"{month}.jsonl", "a") as file:
-            file.writelines(json.dumps(line) + "\n" for line in found)
+            file.write(json.dumps(line) + "\n")
 
 
 def measured(urldb, *arguments, cwd, codes=(0,)):
@@ -156,7 +150,7 @@ def measured(urldb, *arguments, cwd, codes=(0,)):
 
 def ten_changes(root):
     """A later run, in which ten URLs of ten hosts began to fail."""
-    line = {"kind": "run", "run": "20990101T000000Z-00000001", "at": moment(NOW + datetime.timedelta(minutes=1)), "base": run_id(DAYS - 1),
+    line = {"run": "20990101T000000Z-00000001", "at": moment(NOW + datetime.timedelta(minutes=1)), "base": run_id(DAYS - 1),
             "due": URLS, "verified": URLS - 10, "states": {"ok": URLS - 10, "gone": 10}}  # fmt: skip
     month = NOW.strftime("%Y-%m")
     with open(root / "status/history" / f"{month}.jsonl", "a") as file:

@@ -10,10 +10,10 @@ use libfuzzer_sys::fuzz_target;
 use tempfile::TempDir;
 use urldb::config::{self, Config};
 use urldb::ledger::{
-    BaseRun, HistoryLine, SoughtUrl, VerificationsBuilder, is_known, lines, merge_history,
+    BaseRun, RunLine, SoughtUrl, VerificationsBuilder, is_known, lines, merge_history,
     past_runs,
 };
-use urldb::overview::{Scope, Sources};
+use urldb::overview::Sources;
 use urldb_canon::Scheme;
 use urldb_format::Versions;
 use urldb_verdict::JobKey;
@@ -52,7 +52,7 @@ fuzz_target!(|bytes: &[u8]| {
         support::write(&ledger.path().join(name), part);
     }
     let now = support::now();
-    let read: Vec<HistoryLine> = lines(&ledger)
+    let read: Vec<RunLine> = lines(&ledger)
         .expect("files")
         .map(|line| line.expect("read"))
         .collect();
@@ -62,9 +62,7 @@ fuzz_target!(|bytes: &[u8]| {
     let base = BaseRun::load(&ledger, now).expect("files");
     let mut verifications = VerificationsBuilder::default();
     for line in &read {
-        if let HistoryLine::Run(run) = line {
-            verifications.add(run);
-        }
+        verifications.add(line);
     }
     let verifications = verifications.finish(now);
     assert!(
@@ -100,7 +98,7 @@ fuzz_target!(|bytes: &[u8]| {
         .map(|line| serde_json::to_string(line).expect("JSON") + "\n")
         .collect();
     support::write(&ledger.path().join(FILES[3]), text.as_bytes());
-    let again: Vec<HistoryLine> = lines(&ledger)
+    let again: Vec<RunLine> = lines(&ledger)
         .expect("files")
         .map(|line| line.expect("read"))
         .collect();
@@ -110,13 +108,10 @@ fuzz_target!(|bytes: &[u8]| {
 /// The overview and the log.
 fn look(config: &Config) {
     let now = support::now();
-    let sources = Sources::read(config, now, |_| true).expect("sources");
+    let sources = Sources::read(config, now).expect("sources");
     let overview = sources.overview(|_| true, |_| Ok(())).expect("an overview");
     let runs = [&overview.last_run, &overview.last_complete];
     for run in runs.into_iter().flatten().chain(&overview.since_complete) {
         assert!(is_known(run.at, now));
-    }
-    for scope in [Scope::All, Scope::Host(HOST)] {
-        sources.timeline(scope, None, &|_, _| false);
     }
 }

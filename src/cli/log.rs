@@ -1,6 +1,5 @@
 //! `urldb log`.
 
-use std::collections::HashMap;
 use std::io::{self, Write};
 
 use clap::ValueEnum;
@@ -8,16 +7,18 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use urldb_canon::{RequestUrl, authority};
-use urldb_protocol::{LogEntry, PROTOCOL, ProjectInfo};
-use urldb_render::LogDocument;
+use urldb_protocol::{Chapter, Incident, PROTOCOL};
+use urldb_render::{LogDocument, log_entries};
+use urldb_verdict::incident::{Reader, view};
 
 use super::Context;
 use super::args::UrlOrHost;
 use super::print::output;
 use crate::database::lookup::DomainIndex;
 use crate::exit::ExitCode;
-use crate::ledger::incidents;
-use crate::overview::{Scope, Sources, domain_of};
+use crate::ledger::IncidentFile;
+use crate::overview::domain_of;
+use crate::project::project_info;
 
 /// Number of characters of a date such as 2026-11-01.
 const DATE: usize = 10;
@@ -25,7 +26,7 @@ const DATE: usize = 10;
 /// A day without its end, which is the beginning of the next one.
 const A_DAY: SignedDuration = SignedDuration::new(24 * 60 * 60 - 1, 999_999_999);
 
-/// Show the history of URLs: what broke, and what recovered
+/// Show the events of incidents: what broke, and what recovered
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -35,7 +36,7 @@ Examples:
   urldb log example.org
   urldb log http://example.org/m51.csv
   urldb log ac4e5512    one incident
-  urldb log --format jsonl | jq -r 'select(.event == \"broken\") | .host'
+  urldb log --format jsonl | jq -r 'select(.event == \"opened\") | .host'
   git log -p example.org.yaml    the commits that changed its records")]
 pub(super) struct Args {
     /// Only this URL, this host, or the incident with this id
@@ -87,70 +88,68 @@ fn moments(text: &str) -> Result<(Timestamp, Timestamp), String> {
     })
 }
 
-/// The URLs, the host or the incident that the argument names.
-enum Target {
-    Incident(String),
-    Urls(UrlOrHost),
+/// The incidents that the argument names.
+struct Found {
+    /// Its name, for a heading; the project without one.
+    about: Option<String>,
+    /// Each with the host of its domain file.
+    incidents: Vec<(String, Incident)>,
 }
 
-impl Target {
-    /// An incident, if there is one with this id; otherwise as [`UrlOrHost::find`], or a host whose domain file is gone.
-    fn find(typed: Option<&str>, context: &Context) -> anyhow::Result<Self> {
-        if let Some(id) = typed.filter(|typed| incidents::is_id(typed))
-            && incidents::of_id(&context.ledger(), id)?.is_some()
-        {
-            return Ok(Self::Incident(id.to_owned()));
-        }
-        let error = match UrlOrHost::find(typed, context) {
-            Ok(found) => return Ok(Self::Urls(found)),
-            Err(error) => error,
-        };
-        let domains = context.incidents(None)?.into_known().into_iter();
-        domains
-            .filter_map(|file| Some(domain_of(&file.to_incident()?)))
-            .find(|host| Some(&*authority(host)) == typed)
-            .map(|host| Self::Urls(UrlOrHost::Host(host)))
-            .ok_or(error)
+/// The incidents of a URL, a host, which may be one whose domain file is gone, or all; or one by its id.
+fn find(typed: Option<&str>, context: &Context) -> anyhow::Result<Found> {
+    let files = context.incidents(None)?.into_known();
+    let known: Vec<(String, Incident)> = files
+        .iter()
+        .filter_map(IncidentFile::to_incident)
+        .filter(|incident| incident.merged_into.is_none())
+        .map(|incident| (domain_of(&incident), incident))
+        .collect();
+    let of = |about: Option<&str>, wants: &dyn Fn(&(String, Incident)) -> bool| Found {
+        about: about.map(str::to_owned),
+        incidents: known.iter().filter(|it| wants(it)).cloned().collect(),
+    };
+    let of_host = |host: &str| of(Some(host), &|(known, _)| authority(known) == host);
+    let is_id = |(_, it): &(String, Incident)| Some(&*it.id) == typed;
+    if known.iter().any(is_id) {
+        return Ok(of(typed, &is_id));
     }
+    let error = match UrlOrHost::find(typed, context) {
+        Ok(UrlOrHost::Everywhere) => return Ok(of(None, &|_| true)),
+        Ok(UrlOrHost::Host(host)) => return Ok(of_host(&authority(&host))),
+        Ok(UrlOrHost::Record { host, path, .. }) => {
+            let urls = urls_of(context, &host, &path);
+            let of_record = files.iter().filter_map(|IncidentFile { log, .. }| {
+                let reader = Reader {
+                    takes: &|key, _| urls.contains(&key.url),
+                    ..Reader::of_all(log.events.len())
+                };
+                let is_own = |chapter: &Chapter| chapter.urls > 0;
+                view(log, &reader).filter(|it| it.chapters.iter().any(is_own))
+            });
+            return Ok(Found {
+                about: typed.map(str::to_owned),
+                incidents: of_record.map(|incident| (host.clone(), incident)).collect(),
+            });
+        }
+        Err(error) => error,
+    };
+    let former = typed
+        .map(of_host)
+        .filter(|found| !found.incidents.is_empty());
+    former.ok_or(error)
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
-    let target = Target::find(args.target.as_deref(), context)?;
-    let urls = match &target {
-        Target::Urls(UrlOrHost::Record { host, path, .. }) => urls_of(context, host, path),
-        _ => vec![],
-    };
-    // Everything changes rarely, but one URL never needs the changes of others.
-    let wants = |url: &str| match &target {
-        Target::Incident(_) => false,
-        Target::Urls(UrlOrHost::Record { .. }) => urls.iter().any(|known| known == url),
-        Target::Urls(_) => true,
-    };
-    let sources = Sources::read(&context.config, Timestamp::now(), wants)?;
-    let scope = match &target {
-        Target::Incident(id) => Scope::Incident(id),
-        Target::Urls(UrlOrHost::Everywhere) => Scope::All,
-        Target::Urls(UrlOrHost::Host(host)) => Scope::Host(host),
-        Target::Urls(UrlOrHost::Record { host, .. }) => Scope::Record { host, urls: &urls },
-    };
-    let mut entries = sources.timeline(scope);
+    let found = find(args.target.as_deref(), context)?;
+    let incidents = found.incidents.iter();
+    let mut entries = log_entries(incidents.map(|(host, it)| (host.clone(), it)));
     entries.retain(|entry| {
-        args.since.is_none_or(|since| since <= entry.at)
-            && args.until.is_none_or(|until| entry.at <= until)
+        args.since.is_none_or(|since| since <= entry.chapter.at)
+            && args.until.is_none_or(|until| entry.chapter.at <= until)
     });
     entries.truncate(args.max_count.unwrap_or(usize::MAX));
-    write(args, &target, sources.project(), entries, context)?;
-    Ok(ExitCode::Success)
-}
-
-/// Writes the entries in the form that is asked for.
-fn write(
-    args: &Args,
-    target: &Target,
-    project: ProjectInfo,
-    entries: Vec<LogEntry>,
-    context: &Context,
-) -> anyhow::Result<()> {
+    let project = project_info(&context.config);
     match args.format {
         LogFormat::Json => {
             let document = LogDocument {
@@ -168,39 +167,13 @@ fn write(
             out.flush()?;
         }
         LogFormat::Human => {
-            let typed = args.target.as_deref();
-            let about = match target {
-                Target::Urls(UrlOrHost::Host(host)) => &authority(host),
-                _ => typed.unwrap_or(&project.name),
-            };
-            let with_hosts = !matches!(
-                target,
-                Target::Urls(UrlOrHost::Host(_) | UrlOrHost::Record { .. })
-            );
-            print(about, &entries, with_hosts, context)?;
+            let about = found.about.as_deref().unwrap_or(&project.name);
+            let options = context.terminal_options();
+            let text = urldb_render::log(about, &entries, options);
+            output::stdout().write_all(text.as_bytes())?;
         }
     }
-    Ok(())
-}
-
-/// Prints the history for people.
-fn print(
-    about: &str,
-    entries: &[LogEntry],
-    with_hosts: bool,
-    context: &Context,
-) -> anyhow::Result<()> {
-    let all: Vec<_> = context
-        .incidents(None)?
-        .into_known()
-        .into_iter()
-        .filter_map(|file| file.to_incident())
-        .collect();
-    let by_id: HashMap<&str, _> = all.iter().map(|it| (it.id.as_str(), it)).collect();
-    let find = |id: &str| by_id.get(id).copied();
-    let text = urldb_render::log(about, entries, find, with_hosts, context.terminal_options());
-    output::stdout().write_all(text.as_bytes())?;
-    Ok(())
+    Ok(ExitCode::Success)
 }
 
 /// The URLs of a record, over each scheme that runs use.

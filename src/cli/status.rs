@@ -69,7 +69,7 @@ fn duration(typed: &str) -> Result<TypedSpan, String> {
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let now = (Ambient::SYSTEM.now)();
     let target = UrlOrHost::find(args.target.as_deref(), context)?;
-    let sources = Sources::read(&context.config, now, |_| false)?;
+    let sources = Sources::read(&context.config, now)?;
     let is_filtered = !args.states.is_empty() || args.stale.is_some();
     let wants = |url: &UrlOverview| {
         let is_listed = is_filtered || args.target.is_some();

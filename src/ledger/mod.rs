@@ -5,7 +5,7 @@
 //! - `captures/HOST-….yaml` has the archived content of each job.
 //! - `archive.yaml` says when the files of the archive's places were read.
 //! - `incidents/ID.yaml` is about one incident.
-//! - `history/MONTH.jsonl` has a line for each run and for each change of a confirmed state.
+//! - `history/MONTH.jsonl` has a line for each run.
 //!
 //! A run without changes appends one line to the history and rewrites no other file. The ledger alone
 //! is enough to detect transitions and to write correct revisit records, so a fresh checkout needs no
@@ -48,10 +48,9 @@ pub use entry::{BadResponse, Capture, Content, Entry};
 #[cfg(test)]
 pub(crate) use history::tests::{any_time, hostile_lines};
 pub use history::{
-    BaseRun, ChangeLine, HistoryBase, HistoryLine, ImpairedHosts, IncidentLine, Lines, PastRun,
-    PastRuns, RehashDays, RunLine, SoughtUrl, Starts, Verification, Verifications,
-    VerificationsBuilder, append, folder as history_folder, is_history, is_known, lines, past_runs,
-    run_lines, take_future,
+    BaseRun, HistoryBase, ImpairedHosts, Lines, PastRun, PastRuns, RehashDays, RunLine, SoughtUrl,
+    Starts, Verification, Verifications, VerificationsBuilder, append, folder as history_folder,
+    is_history, is_known, lines, past_runs, run_line, take_future,
 };
 pub use incidents::{IncidentFile, Incidents, NewestCard};
 pub use merge::{merge, merge_history};

@@ -8,9 +8,7 @@ use std::collections::BTreeMap;
 use jiff::civil::Date;
 use urldb_protocol::{Day, DayLevel, Incident};
 
-use super::replay::Replay;
 use super::{date_of, domain_of};
-use crate::ledger::IncidentLine;
 
 /// Consecutive days.
 #[derive(Debug, Clone, Copy)]
@@ -137,60 +135,40 @@ impl HostDays {
 }
 
 /// The days of all incidents within a calendar, each with the host whose domain file has its URLs.
-///
-/// An incident without a file, which somebody removed, has the days that the history tells of.
 pub(super) fn incident_days(
     incidents: &BTreeMap<String, Incident>,
-    replay: &Replay,
     calendar: &Calendar,
 ) -> Vec<(String, IncidentDays)> {
-    let with_file = incidents.values().filter_map(|incident| {
-        let steps = steps(replay.incident(&incident.id));
-        let urls = incident.urls.len() as u64;
-        let since = date_of(incident.since);
-        let until = match incident.closed {
-            Some(closed) => date_of(closed),
-            None => calendar.last(),
-        };
-        let days = days_between(since, until, &steps, urls, calendar)?;
-        Some((domain_of(incident), days))
-    });
-    let without_file = replay
-        .incidents()
-        .filter(|(id, _)| !incidents.contains_key(*id))
-        .filter_map(|(_, lines)| {
-            let (first, last) = (lines.first()?, lines.last()?);
-            let (since, until) = (date_of(first.at), date_of(last.at));
-            let days = days_between(since, until, &steps(lines), first.urls, calendar)?;
-            Some((first.host.clone(), days))
-        });
-    with_file.chain(without_file).collect()
-}
-
-/// Dates from which on an incident has a number of affected URLs.
-fn steps(lines: &[IncidentLine]) -> Vec<(Date, u64)> {
-    lines
-        .iter()
-        .filter(|line| line.because.is_none())
-        .filter(|line| line.phase != urldb_protocol::Phase::Closed)
-        .map(|line| (date_of(line.at), line.urls))
+    incidents
+        .values()
+        .filter_map(|incident| {
+            let until = incident.closed.map_or_else(|| calendar.last(), date_of);
+            // Dates from which on the incident has a number of affected URLs.
+            let steps: Vec<(Date, u64)> = incident
+                .chapters
+                .iter()
+                .filter(|chapter| chapter.affected > 0)
+                .map(|chapter| (date_of(chapter.at), chapter.affected))
+                .collect();
+            let days = days_between(date_of(incident.since), until, &steps, calendar)?;
+            Some((domain_of(incident), days))
+        })
         .collect()
 }
 
 /// The days from `since` to `until` that are in the calendar. Before the first step, the number of
-/// affected URLs is that of the first step, or else `urls`.
+/// affected URLs is that of the first step.
 fn days_between(
     since: Date,
     until: Date,
     steps: &[(Date, u64)],
-    urls: u64,
     calendar: &Calendar,
 ) -> Option<IncidentDays> {
     if until < calendar.first || since > calendar.last() {
         return None;
     }
     let (from, until) = (calendar.clamped(since), calendar.clamped(until));
-    let first = steps.first().map_or(urls, |(_, urls)| *urls);
+    let first = steps.first().map_or(0, |(_, urls)| *urls);
     let mut affected = vec![0; (until + 1).saturating_sub(from)];
     let begins: Vec<(Date, u64)> = std::iter::once((since, first))
         .chain(steps.iter().copied())

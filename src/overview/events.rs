@@ -11,8 +11,16 @@ use crate::ledger::{IncidentFile, incidents};
 /// Most pieces of evidence of one event.
 const MOST_EVIDENCE: usize = 5;
 
-/// The latest evidence of each URL of some incidents, by URL and variant.
-type OfUrls = HashMap<(String, Option<String>), UrlEvidence>;
+/// The events of each URL of an incident, by URL and variant.
+type OfUrls = HashMap<(String, Option<String>), OfUrl>;
+
+/// The events about one URL of an incident.
+#[derive(Debug, Default)]
+struct OfUrl {
+    chapters: Vec<Chapter>,
+    /// The latest evidence.
+    evidence: Option<UrlEvidence>,
+}
 
 impl Sources<'_> {
     /// The events of an incident; none if it has no file.
@@ -46,47 +54,48 @@ fn events(file: &IncidentFile) -> IncidentEvents {
     }
 }
 
-/// The evidence of URLs: that of the incidents of one host at a time.
+/// The events of URLs: those of the incidents of one host at a time.
 #[derive(Debug, Default)]
-pub(super) struct EvidenceOfUrls {
+pub(super) struct EventsOfUrls {
     host: String,
     by_incident: HashMap<String, OfUrls>,
 }
 
-impl EvidenceOfUrls {
-    /// The latest evidence of a URL in these incidents.
+impl EventsOfUrls {
+    /// The events about a URL in these incidents, oldest first, and the latest evidence of it.
     ///
     /// # Errors
     /// When the file of an incident cannot be read.
-    pub(super) fn latest(
+    pub(super) fn of(
         &mut self,
         sources: &Sources<'_>,
         url: &UrlOverview,
         incidents: &[&str],
-    ) -> anyhow::Result<Option<UrlEvidence>> {
+    ) -> anyhow::Result<(Vec<Chapter>, Option<UrlEvidence>)> {
         if self.host != url.host {
             url.host.clone_into(&mut self.host);
             self.by_incident.clear();
         }
-        let mut latest: Option<&UrlEvidence> = None;
+        let subject = (url.url.clone(), url.variant.clone());
+        let (mut chapters, mut evidence) = (vec![], None::<UrlEvidence>);
         for id in incidents {
             if !self.by_incident.contains_key(*id) {
                 let read = read(sources, id)?;
                 self.by_incident.insert((*id).to_owned(), read);
             }
-        }
-        let subject = (url.url.clone(), url.variant.clone());
-        for id in incidents {
-            let found = self
+            let of_url = self
                 .by_incident
                 .get(*id)
                 .and_then(|urls| urls.get(&subject));
-            let is_later = |found: &&UrlEvidence| {
-                latest.is_none_or(|known| known.chapter.at < found.chapter.at)
-            };
-            latest = found.filter(is_later).or(latest);
+            let Some(of_url) = of_url else { continue };
+            chapters.extend(of_url.chapters.iter().cloned());
+            let at = |found: &UrlEvidence| found.chapter.at;
+            if of_url.evidence.as_ref().map(at) > evidence.as_ref().map(at) {
+                evidence.clone_from(&of_url.evidence);
+            }
         }
-        Ok(latest.cloned())
+        chapters.sort_by_key(|chapter| chapter.at);
+        Ok((chapters, evidence))
     }
 }
 
@@ -94,20 +103,25 @@ fn read(sources: &Sources<'_>, id: &str) -> anyhow::Result<OfUrls> {
     let Some(file) = incidents::of_id(&sources.ledger, id)? else {
         return Ok(OfUrls::new());
     };
-    let mut latest = OfUrls::new();
+    let mut of_urls = OfUrls::new();
     for (chapter, event) in all_chapters(&file.log) {
         let chapter = Chapter {
             evidence: None,
             ..chapter
         };
+        for url in &event.urls {
+            let subject = (url.key.url.clone(), url.key.variant.clone());
+            let of_url = of_urls.entry(subject).or_default();
+            of_url.chapters.push(chapter.clone());
+        }
         for evidence in &event.evidence {
-            let found = UrlEvidence {
+            let subject = (evidence.url.clone(), evidence.variant.clone());
+            of_urls.entry(subject).or_default().evidence = Some(UrlEvidence {
                 incident: id.to_owned(),
                 chapter: chapter.clone(),
                 evidence: evidence.clone(),
-            };
-            latest.insert((evidence.url.clone(), evidence.variant.clone()), found);
+            });
         }
     }
-    Ok(latest)
+    Ok(of_urls)
 }

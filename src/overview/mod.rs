@@ -9,7 +9,6 @@
 //! - `days`: the level of each day.
 //! - `events`: the events of one incident with their evidence.
 //! - `urls`: the facts on the page of one URL.
-//! - `timeline`: the events of a URL, a host or the whole database.
 //!
 //! Nothing here contacts a host, and only [`site`] writes files. One domain file and its ledger file are in memory at
 //! a time; of the history, one line at a time and what `replay` keeps.
@@ -23,7 +22,6 @@ pub mod site;
 mod sources;
 #[cfg(test)]
 mod tests;
-mod timeline;
 mod whole_database;
 
 use std::path::Path;
@@ -35,7 +33,6 @@ use urldb_protocol::Incident;
 
 pub use hosts::HostUrls;
 pub use sources::Sources;
-pub use timeline::Scope;
 
 /// The day of a point in time, in UTC.
 fn date_of(time: Timestamp) -> Date {

@@ -1,20 +1,18 @@
 //! The history, read once from its beginning to its end, one line at a time: the verifications, and the
-//! runs, incidents and changes.
+//! runs.
 //!
-//! Memory grows with the runs, with the lines about incidents, and with the changes that are asked for;
-//! that of [`Verifications`] comes on top. It does not grow with the URLs of the database.
+//! Memory grows with the runs; that of [`Verifications`] comes on top. It does not grow with the URLs of the database.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 use jiff::civil::Date;
 use urldb_files::Root;
-use urldb_protocol::{ImpairedRun, IncidentStep, RunSummary, State};
+use urldb_protocol::{ImpairedRun, RunSummary, State};
 use urldb_verdict::{JobKey, Selection};
 
 use crate::ledger::{
-    self, ChangeLine, HistoryLine, IncidentLine, RunLine, SoughtUrl, Starts, Verifications,
-    VerificationsBuilder, take_future,
+    self, RunLine, SoughtUrl, Starts, Verifications, VerificationsBuilder, take_future,
 };
 use crate::project::selection_text;
 
@@ -31,10 +29,6 @@ pub(super) struct Replay {
     /// The different selections of these runs.
     selections: Vec<SelectionRuns>,
     verifications: Verifications,
-    /// Changes of incidents by runs, by the id of the incident, oldest first.
-    incidents: BTreeMap<String, Vec<IncidentLine>>,
-    /// The changes of the URLs that were asked for, by URL; those of one URL oldest first.
-    changes: Vec<ChangeLine>,
 }
 
 /// A run that reached a conclusion.
@@ -72,46 +66,19 @@ pub(super) struct Selected<'a> {
     pub(super) categories: &'a [String],
 }
 
-/// A step of an incident, of a line of the history.
-pub(super) fn step(line: &IncidentLine) -> IncidentStep {
-    IncidentStep {
-        at: line.at,
-        run: line.run.clone(),
-        phase: line.phase,
-        urls: line.urls,
-    }
-}
-
 impl Replay {
-    /// Reads the history in the ledger's folder, as of `now`. `wants` says of which URLs the changes are
-    /// kept. Lines of other programs are skipped.
+    /// Reads the history in the ledger's folder, as of `now`. Lines of other programs are skipped.
     ///
     /// # Errors
     /// When the history exists and cannot be read.
-    pub(super) fn read(
-        ledger: &Root,
-        now: Timestamp,
-        wants: impl Fn(&str) -> bool,
-    ) -> anyhow::Result<Self> {
+    pub(super) fn read(ledger: &Root, now: Timestamp) -> anyhow::Result<Self> {
         let mut replay = Self::default();
         let mut verifications = VerificationsBuilder::default();
         let mut selections = HashMap::new();
         for line in ledger::lines(ledger)? {
-            match line? {
-                HistoryLine::Run(run) => {
-                    verifications.add(&run);
-                    replay.add_run(*run, &mut selections);
-                }
-                HistoryLine::Change(change) if wants(&change.url) => replay.changes.push(change),
-                HistoryLine::Change(_) => {}
-                HistoryLine::Incident(line) => {
-                    replay
-                        .incidents
-                        .entry(line.incident.clone())
-                        .or_default()
-                        .push(line);
-                }
-            }
+            let line = line?;
+            verifications.add(&line);
+            replay.add_run(line, &mut selections);
         }
         replay.verifications = verifications.finish(now);
         replay.sort(now);
@@ -161,11 +128,6 @@ impl Replay {
     }
 
     /// Brings everything into the order of the runs; a line that a merge doubled counts once.
-    /// The places of the runs in their order, by id.
-    pub(super) fn places(&self) -> HashMap<&str, usize> {
-        self.verifications.ids().zip(0..).collect()
-    }
-
     fn sort(&mut self, now: Timestamp) {
         let places: HashMap<&str, usize> = self.verifications.ids().zip(0..).collect();
         // A run that began while the history was read is the last one.
@@ -173,15 +135,6 @@ impl Replay {
         // Of several lines of one run, the order of runs has the earliest.
         self.runs.sort_by_key(|run| (place(&run.id), run.at));
         self.runs.dedup_by(|a, b| a.id == b.id);
-        for lines in self.incidents.values_mut() {
-            lines.sort_by(|a, b| (place(&a.run), a.at, &a.run).cmp(&(place(&b.run), b.at, &b.run)));
-            lines.dedup();
-        }
-        self.changes.sort_by(|a, b| {
-            let key = |it: &ChangeLine| (place(&it.run), it.at);
-            (&a.url, key(a), &a.run).cmp(&(&b.url, key(b), &b.run))
-        });
-        self.changes.dedup();
         self.future_run = take_future(&mut self.runs, now, |run| run.at);
         take_future(&mut self.impaired, now, |run| run.summary.at);
         for impaired in &mut self.impaired {
@@ -331,30 +284,6 @@ impl Replay {
             .runs
             .iter()
             .map(|run| super::date_of(self.runs[*run as usize].at))
-    }
-
-    /// Changes of an incident by runs, oldest first.
-    pub(super) fn incident(&self, id: &str) -> &[IncidentLine] {
-        self.incidents.get(id).map_or(&[], Vec::as_slice)
-    }
-
-    /// Changes of incidents by runs, by the id of the incident.
-    pub(super) fn incidents(&self) -> impl Iterator<Item = (&str, &[IncidentLine])> {
-        self.incidents
-            .iter()
-            .map(|(id, lines)| (id.as_str(), lines.as_slice()))
-    }
-
-    /// The changes of the URLs that were asked for, by URL; those of one URL oldest first.
-    pub(super) fn changes(&self) -> &[ChangeLine] {
-        &self.changes
-    }
-
-    /// The changes of one URL, oldest first.
-    pub(super) fn changes_of(&self, url: &str) -> &[ChangeLine] {
-        let from = self.changes.partition_point(|change| *change.url < *url);
-        let rest = &self.changes[from..];
-        &rest[..rest.partition_point(|change| change.url == url)]
     }
 }
 

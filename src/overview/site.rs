@@ -4,28 +4,25 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use urldb_files::Root;
 use urldb_html::{
     Asset, ListedUrl, SiteBuilder, SiteChanges, SiteError, SiteSource, SiteTemplates, TEMPLATES,
 };
 use urldb_protocol::{
-    CaptureInfo, HostOverview, IncidentEvents, IncidentOverview, LogEntry, OriginInfo, Overview,
-    Shown, UrlDetails, UrlOverview, WaitingMessages,
+    CaptureInfo, HostOverview, IncidentEvents, IncidentOverview, OriginInfo, Overview, Shown,
+    UrlDetails, UrlOverview, WaitingMessages,
 };
 use urldb_render::without_addresses;
 use urldb_warc::{CdxjLine, WarcDate};
 
-use super::events::EvidenceOfUrls;
-use super::{Scope, Sources};
+use super::Sources;
+use super::events::EventsOfUrls;
 use crate::archive::origins::uris_of;
 use crate::archive::{Catalogue, IndexedCapture, date};
 use crate::config::Config;
 use crate::git::Repository;
 use crate::ledger::{self, KnownOrigins};
-
-/// Days before the last run whose events the overview lists.
-const RECENT_DAYS: i64 = 30;
 
 /// Our templates, in the order of [`TEMPLATES`].
 const OURS: [&str; TEMPLATES.len()] = [
@@ -109,7 +106,7 @@ pub fn build(
     now: Timestamp,
     waiting: Vec<WaitingMessages>,
 ) -> anyhow::Result<SiteChanges> {
-    let sources = Sources::read(config, now, |_| true)?;
+    let sources = Sources::read(config, now)?;
     let waiting = waiting.into_iter().map(|it| WaitingMessages {
         // The site is public.
         fault: it
@@ -161,18 +158,6 @@ struct LedgerSite<'a> {
 impl SiteSource for LedgerSite<'_> {
     type Error = Failed;
 
-    fn events(&self) -> Vec<LogEntry> {
-        let recent = SignedDuration::from_hours(24 * RECENT_DAYS);
-        let from = self
-            .sources
-            .as_of()
-            .checked_sub(recent)
-            .unwrap_or(Timestamp::MIN);
-        let mut events = self.sources.timeline(Scope::All);
-        events.retain(|event| event.at >= from);
-        events
-    }
-
     fn commit_of(&self, host: &str) -> Option<String> {
         let file = self.database.join(format!("{host}.yaml"));
         self.commits.get(&file).cloned()
@@ -223,83 +208,40 @@ const MOST_CAPTURES: usize = 10;
 /// Looks up the facts on the pages of URLs.
 pub(super) struct UrlHistory<'a> {
     sources: &'a Sources<'a>,
-    /// The ids of the incidents that affected a URL last, by the URL.
-    incidents: HashMap<&'a str, Vec<&'a str>>,
-    evidence: RefCell<EvidenceOfUrls>,
+    events: RefCell<EventsOfUrls>,
     /// The records about hosts of the domain that was asked last, and its name.
     origins: RefCell<(String, KnownOrigins)>,
 }
 
 impl<'a> UrlHistory<'a> {
-    /// `sources` have the changes of all URLs.
     pub(super) fn new(sources: &'a Sources<'a>) -> Self {
-        let mut incidents: HashMap<&str, Vec<&str>> = HashMap::new();
-        for incident in sources.incidents.values() {
-            for url in &incident.urls {
-                let known = incidents.entry(&url.url).or_default();
-                if known.last() != Some(&incident.id.as_str()) {
-                    known.push(&incident.id);
-                }
-            }
-        }
         Self {
             sources,
-            incidents,
-            evidence: RefCell::default(),
+            events: RefCell::default(),
             origins: RefCell::default(),
         }
     }
 
     /// Whether an incident has ever affected the URL.
     pub(super) fn had_incident(&self, url: &UrlOverview) -> bool {
-        let mut changes = self.sources.replay.changes_of(&url.url).iter();
-        self.incidents.contains_key(url.url.as_str()) || changes.any(|change| change.to.is_broken())
+        self.sources.of_urls.contains_key(&url.url)
     }
 
     /// Number of URLs, with a record or without, that an incident has ever affected.
     pub(super) fn with_incident(&self) -> usize {
-        let mut others: Vec<&str> = self
-            .sources
-            .replay
-            .changes()
-            .iter()
-            .filter(|change| change.to.is_broken())
-            .map(|change| change.url.as_str())
-            .filter(|url| !self.incidents.contains_key(url))
-            .collect();
-        others.dedup();
-        self.incidents.len() + others.len()
+        self.sources.of_urls.len()
     }
 
     /// # Errors
     /// When the index of the archive is damaged.
     pub(super) fn of(&self, url: &UrlOverview) -> anyhow::Result<UrlDetails> {
-        let scope = Scope::Record {
-            host: &url.host,
-            urls: std::slice::from_ref(&url.url),
-        };
-        let mut transitions = self.sources.timeline(scope);
-        transitions.retain(|it| it.url.is_none() || it.variant == url.variant);
-        transitions.reverse();
-        let of_files = self.incidents.get(url.url.as_str());
-        let mut incidents: Vec<String> = of_files
-            .into_iter()
-            .flatten()
-            .copied()
-            .chain(transitions.iter().filter_map(|it| it.incident.as_deref()))
-            .map(str::to_owned)
-            .collect();
-        incidents.sort_unstable();
-        incidents.dedup();
+        let incidents = self.sources.of_urls.get(&url.url).into_iter().flatten();
+        let incidents: Vec<&str> = incidents.map(String::as_str).collect();
+        let (chapters, evidence) = self.events.borrow_mut().of(self.sources, url, &incidents)?;
         let (captures, more_captures) = self.captures(url)?;
-        let evidence = self.evidence.borrow_mut().latest(
-            self.sources,
-            url,
-            of_files.map_or(&[][..], Vec::as_slice),
-        )?;
         Ok(UrlDetails {
-            transitions,
-            incidents,
+            chapters,
+            incidents: incidents.into_iter().map(str::to_owned).collect(),
             captures,
             more_captures,
             origins: self.origins(url)?,

@@ -1,6 +1,6 @@
 //! The sources of an overview.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -46,6 +46,8 @@ pub struct Sources<'a> {
     /// The faults of the archive as a whole, a sentence for each.
     pub(super) archive_faults: Vec<String>,
     pub(super) affected: HashMap<UrlKey, String>,
+    /// The ids of the incidents that ever affected a URL, by the URL.
+    pub(super) of_urls: HashMap<String, BTreeSet<String>>,
     /// Absent if the database follows no list, or a list cannot be read.
     pub(super) lists: Option<ListLocations>,
     /// The days of incidents, by the host of the domain file.
@@ -54,21 +56,17 @@ pub struct Sources<'a> {
 }
 
 impl<'a> Sources<'a> {
-    /// Reads the incidents and the history, as of `now`. `wants` says of which URLs the changes are
-    /// kept for a timeline.
+    /// Reads the incidents and the history, as of `now`.
     ///
     /// # Errors
     /// When a file cannot be read, or a file of the ledger has another form than urldb writes.
-    pub fn read(
-        config: &'a Config,
-        now: Timestamp,
-        wants: impl Fn(&str) -> bool,
-    ) -> anyhow::Result<Self> {
+    pub fn read(config: &'a Config, now: Timestamp) -> anyhow::Result<Self> {
         let database = config.open_database()?;
         let ledger = config.ledger_root();
-        let replay = Replay::read(&ledger, now, wants)?;
+        let replay = Replay::read(&ledger, now)?;
         let all = Incidents::all(&ledger)?.into_known().into_iter();
         let mut delivered = HashMap::new();
+        let mut of_urls: HashMap<String, BTreeSet<String>> = HashMap::new();
         let incidents: BTreeMap<String, Incident> = all
             .filter_map(|file| {
                 let incident = file.to_incident();
@@ -76,6 +74,10 @@ impl<'a> Sources<'a> {
                 let as_delivered = as_delivered(&file.log);
                 if as_delivered != DeliveredIncident::Whole {
                     delivered.insert(incident.id.clone(), as_delivered);
+                }
+                for url in file.log.events.iter().flat_map(|event| &event.urls) {
+                    let ids = of_urls.entry(url.key.url.clone()).or_default();
+                    ids.insert(incident.id.clone());
                 }
                 Some((incident.id.clone(), incident))
             })
@@ -89,7 +91,7 @@ impl<'a> Sources<'a> {
         });
         let calendar = Calendar::until(date_of(now), DAYS);
         let mut days: BTreeMap<String, Vec<IncidentDays>> = BTreeMap::new();
-        for (domain, incident) in days::incident_days(&incidents, &replay, &calendar) {
+        for (domain, incident) in days::incident_days(&incidents, &calendar) {
             days.entry(domain).or_default().push(incident);
         }
         let files = ArchiveFiles::on_this_machine(config);
@@ -107,6 +109,7 @@ impl<'a> Sources<'a> {
             held: database.held().map(Path::to_owned),
             misnamed: database.misnamed().to_vec(),
             affected: affected.collect(),
+            of_urls,
             lists: lists(config),
             replay,
             incidents,

@@ -6,16 +6,12 @@ use std::path::Path;
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use urldb_files::Root;
-use urldb_protocol::{Because, Overview, Phase, State};
+use urldb_protocol::{Overview, State};
 
-use super::{Scope, Sources, site};
+use super::{Sources, site};
 use crate::config::{self, Config};
-use crate::ledger::{
-    ChangeLine, HistoryLine, IncidentLine, any_time, append, hostile_lines, is_known, past_runs,
-};
+use crate::ledger::{RunLine, any_time, append, hostile_lines, is_known, past_runs};
 use crate::run::overdue;
-
-const HOST: &str = "a.example";
 
 fn now() -> Timestamp {
     "2026-11-23T04:17:00Z".parse().unwrap()
@@ -47,43 +43,12 @@ fn project(folder: &Path, times: &[Timestamp]) -> Config {
     config::load(&folder.join("urldb.toml")).unwrap()
 }
 
-/// The lines, with a change by each run at these times.
-fn with_changes(runs: Vec<HistoryLine>, times: &[Timestamp]) -> Vec<HistoryLine> {
-    let mut lines = vec![];
-    for (run, at) in runs.into_iter().zip(times.iter().cycle().copied()) {
-        let HistoryLine::Run(mut line) = run else {
-            continue;
-        };
-        let run = line.run.clone();
-        let is_even = run.len().is_multiple_of(2);
-        // The sums are beyond any number.
+/// The lines, with sums that are beyond any number.
+fn with_large_sums(mut lines: Vec<RunLine>) -> Vec<RunLine> {
+    for line in &mut lines {
         line.states.insert(State::Ok, u64::MAX);
         line.states.insert(State::Gone, 1);
         line.states.insert(State::Inconclusive, u64::MAX);
-        lines.push(HistoryLine::Change(ChangeLine {
-            run: run.clone(),
-            at,
-            url: format!("http://{HOST}/1"),
-            variant: None,
-            from: if is_even { State::Ok } else { State::Gone },
-            to: if is_even { State::Gone } else { State::Ok },
-        }));
-        lines.push(HistoryLine::Incident(IncidentLine {
-            run,
-            at,
-            incident: format!("{:08x}", lines.len() % 9),
-            phase: if is_even {
-                Phase::Opened
-            } else {
-                Phase::Closed
-            },
-            host: HOST.to_owned(),
-            state: State::Gone,
-            reason: None,
-            urls: u64::MAX,
-            because: (!is_even).then_some(Because::Recovered),
-        }));
-        lines.push(HistoryLine::Run(line));
     }
     lines
 }
@@ -118,10 +83,9 @@ proptest! {
                  {{\"ok\":{results},\"inconclusive\":{}}},\"unverified\":[]}}",
                 id(number), start(number), due - results
             );
-            let line = HistoryLine::Run(serde_json::from_str(&text).unwrap());
-            append(&ledger, start(number), &[line]).unwrap();
+            append(&ledger, &serde_json::from_str(&text).unwrap()).unwrap();
         }
-        let replay = super::replay::Replay::read(&ledger, now(), |_| true).unwrap();
+        let replay = super::replay::Replay::read(&ledger, now()).unwrap();
         let mut large = runs.iter().enumerate().filter(|(_, (due, _))| *due * 2 >= promises);
         let last = large.next_back().filter(|(_, (due, results))| *results * 2 < *due);
         let expected = last.map(|(number, (due, results))| (start(number), *due, *results));
@@ -139,14 +103,14 @@ proptest! {
     ) {
         let folder = tempfile::tempdir().unwrap();
         let config = project(folder.path(), &clocks);
-        let lines: Vec<String> = with_changes(runs, &clocks)
+        let lines: Vec<String> = with_large_sums(runs)
             .iter()
             .map(|line| serde_json::to_string(line).unwrap())
             .collect();
         let history = folder.path().join("status/history");
         fs::create_dir(&history).unwrap();
         fs::write(history.join("2026-11.jsonl"), lines.join("\n")).unwrap();
-        let sources = Sources::read(&config, now(), |_| true).unwrap();
+        let sources = Sources::read(&config, now()).unwrap();
         let overview = sources.overview(|_| true, |host| {
             let known = |time: Option<Timestamp>| time.is_none_or(|time| is_known(time, now()));
             for url in &host.urls {
@@ -167,13 +131,6 @@ proptest! {
         for later in [now(), now() + SignedDuration::from_hours(24 * 400)] {
             let overdue = overdue(&starts, later);
             prop_assert!(overdue.is_none_or(|overdue| Some(overdue.last) == last));
-        }
-        let record = Scope::Record {
-            host: HOST,
-            urls: &["http://a.example/1".to_owned()],
-        };
-        for scope in [Scope::All, Scope::Host(HOST), record] {
-            sources.timeline(scope);
         }
         let templates = site::sources(|_, ours| Ok(ours.to_owned())).unwrap();
         let templates = site::templates(templates).unwrap();

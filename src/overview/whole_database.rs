@@ -12,7 +12,7 @@ use urldb_protocol::{
 
 use super::hosts::HostUrls;
 use super::sources::{DAYS, Sources};
-use super::{date_of, domain_of, replay};
+use super::{date_of, domain_of};
 use crate::copies::{Content, find_copies};
 use crate::database::held::HeldUris;
 use crate::ledger::Ledger;
@@ -176,12 +176,6 @@ impl Sources<'_> {
         IncidentOverview {
             domain: domain_of(incident),
             reason: incident.reason.clone().or_else(reason),
-            steps: self
-                .replay
-                .incident(&incident.id)
-                .iter()
-                .map(replay::step)
-                .collect(),
             results: results.filter(|_| is_one).cloned(),
             copies: None,
             delivered: self

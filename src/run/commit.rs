@@ -18,7 +18,7 @@ pub(super) fn commit(conclusion: Conclusion) -> Outcome {
         memory,
         mut ledger,
         ledger_folder,
-        lines,
+        line,
         mut messages,
         late,
         past,
@@ -30,7 +30,7 @@ pub(super) fn commit(conclusion: Conclusion) -> Outcome {
         .post(&outbox, &envelope, &past, &memory)
         .and_then(|()| memory.save(&incidents))
         .and_then(|()| ledger.save())
-        .and_then(|()| ledger::append(&ledger_folder, envelope.run.started, &lines));
+        .and_then(|()| ledger::append(&ledger_folder, &line));
     messages.add_failure(written);
     messages.notes.extend(unrouted.map(|it| it.line()));
     Outcome {

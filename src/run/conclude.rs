@@ -1,4 +1,4 @@
-//! The step that concludes: the report, the incidents, the lines of the history, and the exit code.
+//! The step that concludes: the report, the incidents, the line of the history, and the exit code.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ use super::record::RunTally;
 use crate::ambient::in_seconds;
 use crate::exit::ExitCode;
 use crate::ledger::{
-    BaseRun, HistoryBase, HistoryLine, ImpairedHosts, Incidents, Ledger, PastRun, run_lines,
+    BaseRun, HistoryBase, ImpairedHosts, Incidents, Ledger, PastRun, RunLine, run_line,
 };
 use crate::notify::{Notifiers, Outbox};
 
@@ -41,7 +41,7 @@ pub(super) struct Conclusion {
     pub(super) memory: IncidentMemory,
     pub(super) ledger: Ledger,
     pub(super) ledger_folder: Root,
-    pub(super) lines: Vec<HistoryLine>,
+    pub(super) line: RunLine,
     pub(super) messages: Messages,
     /// The delay of the run, for people.
     pub(super) late: Option<String>,
@@ -103,7 +103,7 @@ pub(super) fn conclude(
     let base = history_base(base, &prepared.plan_options);
     let ledger_folder = options.config.ledger_root();
     Ok(Conclusion {
-        lines: run_lines(&envelope, options.selection, base, verification, found),
+        line: run_line(&envelope, options.selection, base, verification, found),
         late: lateness(&past, envelope.run.started).filter(|_| is_complete),
         memory: IncidentMemory::of_run(&ledger_folder, finished.files),
         envelope,
@@ -120,7 +120,7 @@ pub(super) fn conclude(
     })
 }
 
-/// The base of the lines of the run.
+/// The base of the line of the run.
 fn history_base(base: BaseRun, plan_options: &PlanOptionsByHost) -> HistoryBase {
     HistoryBase {
         run: base.id,

@@ -18,7 +18,7 @@
 //! | `bundles` in their place | jobs, bundles | the same |
 //! | `diagnose`, `probes` | records | the same, settled: good ones at once, all others at the end |
 //! | `record` | settled records | `RunTally`: report, outcomes; and the entries of the ledger |
-//! | `conclude` | `Prepared`, `Plan`, `RunTally` | `Conclusion`: envelope, incidents, lines, exit code |
+//! | `conclude` | `Prepared`, `Plan`, `RunTally` | `Conclusion`: envelope, incidents, line, exit code |
 //! | `commit` | `Conclusion` | [`Outcome`]: outbox, incidents, ledger and history are written |
 //!
 //! `check` leaves `archive` and `commit` out. A shard writes the records to its bundle, and ends.

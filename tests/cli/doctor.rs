@@ -575,7 +575,7 @@ fn a_run_that_is_overdue_is_named() {
     let (_site, repository) = complete();
     let line = |day: u32| {
         format!(
-            "{{\"kind\":\"run\",\"run\":\"2026010{day}T041700Z-0000000{day}\",\
+            "{{\"run\":\"2026010{day}T041700Z-0000000{day}\",\
              \"at\":\"2026-01-0{day}T04:17:00Z\",\"due\":1,\"states\":{{}},\"unverified\":[]}}\n"
         )
     };

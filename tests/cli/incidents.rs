@@ -46,12 +46,13 @@ fn shown(document: &Value) -> Vec<String> {
     incidents.iter().map(line).collect()
 }
 
-/// The lines of the history about incidents: phase and number of URLs.
+/// The events of incidents, oldest first, each with the number of URLs that are broken then.
 fn lines(sandbox: &Sandbox) -> Vec<String> {
-    let history = sandbox.history().into_iter();
-    let incidents = history.filter(|line| line["kind"] == "incident");
-    incidents
-        .map(|line| format!("{} {}", line["phase"].as_str().unwrap(), line["urls"]))
+    let events = sandbox.ok("log --format jsonl").json_lines();
+    events
+        .iter()
+        .rev()
+        .map(|line| format!("{} {}", line["event"].as_str().unwrap(), line["affected"]))
         .collect()
 }
 
@@ -96,7 +97,7 @@ fn an_incident_opens_grows_shrinks_and_closes() {
     assert_has(&closed, "because: recovered\nevent: shrunk\n");
     assert_lacks(&sandbox.read("status/example.test.yaml"), "incident");
     assert!(shown(&run(&sandbox, 0)).is_empty());
-    assert_eq!(lines(&sandbox), ["opened 1", "closed 0"]);
+    assert_eq!(lines(&sandbox), ["opened 1", "shrunk 0"]);
     assert_eq!(sandbox.mails().len(), 2);
 }
 

@@ -309,10 +309,10 @@ fn messages_name_the_variant_that_is_broken() {
     ]);
     sandbox.exits(1, "status example.test").says(named);
     let log = sandbox.ok(&["log", URL]);
-    assert_has(&log.out, "text/turtle) serves other");
+    assert_has(&log.out, "(accept: text/turtle): 1 broken:");
     assert_lacks(&log.out, "rdf+xml");
     let lines = sandbox.ok(&["log", URL, "--format", "jsonl"]).json_lines();
-    assert_eq!(lines[0]["variant"], TURTLE);
+    assert_eq!(lines[0]["evidence"]["variant"], TURTLE);
     let check = sandbox.exits(1, &["check", URL, "--format", "json"]).json();
     assert_eq!(check["findings"][0]["variant"], TURTLE);
     for (format, text) in [

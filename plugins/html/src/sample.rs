@@ -7,10 +7,9 @@ use jiff::{Span, Timestamp};
 use urldb_protocol::{
     Ack, AffectedUrl, Because, CaptureInfo, CertificateDates, Chapter, ChapterDetails, Counts, Day,
     DayCount, DayLevel, DeliveredIncident, EventKind, Evidence, FileCounts, Finding, Flapping,
-    HostOverview, ImpairedRun, Incident, IncidentEvents, IncidentOverview, IncidentStep, LogEntry,
-    LogEvent, Mistake, Observed, OriginInfo, Overview, Phase, ProjectInfo, Promised, RunCounts,
-    RunSummary, SeenResult, Shown, State, TextDifference, UrlCondition, UrlDetails, UrlEvidence,
-    UrlOverview, UrlUses,
+    HostOverview, ImpairedRun, Incident, IncidentEvents, IncidentOverview, Mistake, Observed,
+    OriginInfo, Overview, Phase, ProjectInfo, Promised, RunCounts, RunSummary, SeenResult, Shown,
+    State, TextDifference, UrlCondition, UrlDetails, UrlEvidence, UrlOverview, UrlUses,
 };
 
 use crate::source::{ListedUrl, SiteError, SiteSource};
@@ -81,6 +80,7 @@ fn incident(id: &str, closed: Option<Timestamp>) -> IncidentOverview {
             ..Evidence::default()
         },
         threads: BTreeMap::new(),
+        chapters: vec![chapter(EventKind::Opened)],
         ack: Some(Ack {
             until: at(72),
             because: "the tables move".to_owned(),
@@ -92,12 +92,6 @@ fn incident(id: &str, closed: Option<Timestamp>) -> IncidentOverview {
         delivered: DeliveredIncident::Whole,
         results: Some(results()),
         copies: None,
-        steps: vec![IncidentStep {
-            at: at(24),
-            run: "run".to_owned(),
-            phase: Phase::Opened,
-            urls: 1,
-        }],
         domain: HOST.to_owned(),
         reason: None,
         incident,
@@ -221,7 +215,7 @@ pub(crate) fn overview() -> Overview {
         // More than the overview lists.
         open: vec![incident(OPEN, None); 13],
         notices: vec![],
-        closed: vec![incident(CLOSED, Some(at(36)))],
+        closed: vec![incident(CLOSED, Some(at(36))); 31],
         mistakes: vec![Mistake {
             code: "syntax".to_owned(),
             file: FILE.to_owned(),
@@ -290,7 +284,7 @@ pub(crate) fn listed_url() -> ListedUrl {
 /// Facts on the page of that URL.
 pub(crate) fn details() -> UrlDetails {
     UrlDetails {
-        transitions: vec![event(LogEvent::Broken), event(LogEvent::Recovered)],
+        chapters: vec![chapter(EventKind::Opened)],
         incidents: vec![OPEN.to_owned(), CLOSED.to_owned()],
         captures: vec![CaptureInfo {
             date: "2026-11-21T05:09:18Z".to_owned(),
@@ -363,35 +357,11 @@ fn url_evidence() -> UrlEvidence {
     }
 }
 
-fn event(event: LogEvent) -> LogEntry {
-    let hours = if event == LogEvent::Broken { 24 } else { 36 };
-    LogEntry {
-        at: at(hours),
-        event,
-        host: HOST.to_owned(),
-        urls: 1,
-        url: Some(URL.to_owned()),
-        variant: None,
-        from: Some(State::Ok),
-        state: Some(State::Changed),
-        reason: None,
-        since: None,
-        run: None,
-        notice: None,
-        incident: Some(OPEN.to_owned()),
-    }
-}
-
 /// Facts that the sample shows beside its overview.
 pub(crate) struct Sample;
 
 impl SiteSource for Sample {
     type Error = SiteError;
-
-    fn events(&self) -> Vec<LogEntry> {
-        // More than the overview lists.
-        vec![event(LogEvent::Broken); 31]
-    }
 
     fn commit_of(&self, _: &str) -> Option<String> {
         Some("0b9f3aa5d1f0c27c19e4d41f9e0a8c07a5e29be4".to_owned())

@@ -1,16 +1,11 @@
 //! Facts that the pages show beside the overview.
 
-use urldb_protocol::{
-    HostOverview, IncidentEvents, IncidentOverview, LogEntry, UrlDetails, UrlOverview,
-};
+use urldb_protocol::{HostOverview, IncidentEvents, IncidentOverview, UrlDetails, UrlOverview};
 
 /// Facts that the pages of a site show beside the overview.
 pub trait SiteSource {
     /// Why something cannot be read, or a page cannot be written.
     type Error: From<SiteError>;
-
-    /// The events of the last days, the latest first.
-    fn events(&self) -> Vec<LogEntry>;
 
     /// The commit that last changed the domain file of a host; absent if it is unknown.
     fn commit_of(&self, host: &str) -> Option<String>;

@@ -15,10 +15,10 @@ use urldb_html::{
 use urldb_protocol::{
     Ack, AffectedUrl, Because, CaptureInfo, CertificateDates, Chapter, ChapterDetails, Contents,
     Counts, Day, DayCount, DayLevel, DeliveredIncident, EventKind, Evidence, FileCounts, Finding,
-    Flapping, HostOverview, ImpairedRun, Incident, IncidentEvents, IncidentOverview, LogEntry,
-    LogEvent, MemberChange, MemberDifference, Notice, Observed, OriginInfo, Overview, Phase,
-    ProjectInfo, Promised, RunCounts, RunSummary, SeenResult, Shown, State, TextDifference,
-    UrlCondition, UrlDetails, UrlOverview, UrlUses,
+    Flapping, HostOverview, ImpairedRun, Incident, IncidentEvents, IncidentOverview, MemberChange,
+    MemberDifference, Notice, Observed, OriginInfo, Overview, Phase, ProjectInfo, Promised,
+    RunCounts, RunSummary, SeenResult, Shown, State, TextDifference, UrlCondition, UrlDetails,
+    UrlOverview, UrlUses,
 };
 
 /// Markup, a script and an attribute, for every text from outside.
@@ -200,10 +200,12 @@ fn overview(text: &str) -> Overview {
         held: BTreeMap::new(),
         notices: vec![],
         open: vec![IncidentOverview {
-            incident: incident(bad, text),
+            incident: Incident {
+                chapters: vec![opened(text)],
+                ..incident(bad, text)
+            },
             domain: bad.to_owned(),
             reason: None,
-            steps: vec![],
             delivered: DeliveredIncident::Whole,
             results: None,
             copies: None,
@@ -244,21 +246,11 @@ struct Source<'a> {
     results: Option<Flapping>,
 }
 
-fn event(time: &str, event: LogEvent, text: &str) -> LogEntry {
-    LogEntry {
-        at: at(time),
-        event,
-        host: "data.example.org".to_owned(),
-        urls: 1,
-        url: None,
-        variant: None,
-        from: Some(State::Ok),
-        state: Some(State::Changed),
+/// The first event of the incident.
+fn opened(text: &str) -> Chapter {
+    Chapter {
         reason: Some(text.to_owned()),
-        since: None,
-        run: None,
-        notice: None,
-        incident: Some("bd7dbe2e".to_owned()),
+        ..chapter("2026-11-21T05:08:51Z", EventKind::Opened, None).chapter
     }
 }
 
@@ -306,10 +298,6 @@ fn events(text: &str) -> IncidentEvents {
 impl SiteSource for Source<'_> {
     type Error = SiteError;
 
-    fn events(&self) -> Vec<LogEntry> {
-        vec![event("2026-11-21T05:08:51Z", LogEvent::Broken, self.text)]
-    }
-
     fn commit_of(&self, _: &str) -> Option<String> {
         Some("0b9f3aa5d1f0c27c19e4d41f9e0a8c07a5e29be4".to_owned())
     }
@@ -345,14 +333,13 @@ impl SiteSource for Source<'_> {
 
     fn details(&self, url: &UrlOverview) -> Result<UrlDetails, SiteError> {
         let is_affected = url.condition == UrlCondition::Affected;
-        let broken = event("2026-11-21T05:08:51Z", LogEvent::Broken, self.text);
         Ok(UrlDetails {
             origins: vec![OriginInfo {
                 uri: Shown::new("tls:example.org:443", Shown::LONGEST),
                 text: Shown::new(self.text, Shown::LONGEST),
                 since: "2026-11-21T05:09:18Z".parse().unwrap(),
             }],
-            transitions: is_affected.then_some(broken).into_iter().collect(),
+            chapters: is_affected.then(|| opened(self.text)).into_iter().collect(),
             incidents: is_affected
                 .then(|| "bd7dbe2e".to_owned())
                 .into_iter()

@@ -50,8 +50,8 @@ pub use notifier::{
     ReportDelivery, Scope,
 };
 pub use overview::{
-    Day, DayCount, DayLevel, FileCounts, HostOverview, IncidentOverview, IncidentStep, LogEntry,
-    LogEvent, OriginInfo, Overview, ProjectInfo, UrlCondition, UrlDetails, UrlOverview,
+    Day, DayCount, DayLevel, FileCounts, HostOverview, IncidentOverview, OriginInfo, Overview,
+    ProjectInfo, UrlCondition, UrlDetails, UrlOverview,
 };
 pub use promise::{Observed, Promised};
 pub use reason::Reason;

@@ -1,4 +1,4 @@
-//! The overview: the state of all promises between runs, as `status`, `log` and the site show it.
+//! The overview: the state of all promises between runs, as `status` and the site show it.
 //!
 //! The overview is data only. It comes from the domain files, the ledger, the history, the archive's
 //! index and git, never from one run alone.
@@ -13,9 +13,9 @@ use urldb_text::Shown;
 use crate::archived::{CaptureInfo, StoredCopies};
 use crate::counts::Counts;
 use crate::finding::{Finding, Mistake, UrlCopies};
-use crate::incident::{Incident, Phase};
+use crate::incident::{Chapter, Incident};
 use crate::incident_events::{DeliveredIncident, Flapping, UrlEvidence};
-use crate::notice::{CertificateDates, Notice};
+use crate::notice::CertificateDates;
 use crate::promise::Promised;
 use crate::runs::{ImpairedRun, RunCounts, RunSummary};
 use crate::state::State;
@@ -127,28 +127,12 @@ pub struct IncidentOverview {
     pub domain: String,
     /// The reason of the URL that the evidence is about.
     pub reason: Option<String>,
-    /// Changes of the incident by runs, oldest first; empty if the history has none.
-    pub steps: Vec<IncidentStep>,
     /// The incident as messages tell it.
     pub delivered: DeliveredIncident,
     /// The last results of the only affected URL, if it flaps.
     pub results: Option<Flapping>,
     /// The other URLs that serve the bytes of the only affected URL, if the incident is open and a digest is promised.
     pub copies: Option<UrlCopies>,
-}
-
-/// The change of an incident in one run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub struct IncidentStep {
-    /// When the run ended.
-    pub at: Timestamp,
-    /// The run.
-    pub run: String,
-    /// The change.
-    pub phase: Phase,
-    /// Number of affected URLs after the run.
-    pub urls: u64,
 }
 
 /// The promises of one domain file.
@@ -340,72 +324,12 @@ impl UrlOverview {
     }
 }
 
-/// An entry of the timeline of a URL, a host or the whole database.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub struct LogEntry {
-    /// When the event took place: the end of a run.
-    pub at: Timestamp,
-    /// The kind of event.
-    pub event: LogEvent,
-    /// The host whose domain file has the URLs.
-    pub host: String,
-    /// Number of URLs that the event is about: those affected after it, or those that recovered.
-    pub urls: u64,
-    /// The URL, if there is only one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub url: Option<String>,
-    /// The request headers that tell records of that URL apart, such as `accept: text/turtle`, one a line.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub variant: Option<String>,
-    /// The state of the URLs before.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub from: Option<State>,
-    /// The state of the URLs from then on, or the state that was seen and not confirmed yet.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub state: Option<State>,
-    /// The text of the reason.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// Since when the URLs had been broken, for the end of an incident.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub since: Option<Timestamp>,
-    /// The run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub run: Option<String>,
-    /// The id of the incident.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub incident: Option<String>,
-    /// The notice, as of an event that is about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub notice: Option<Notice>,
-}
-
-/// A kind of event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum LogEvent {
-    /// The URLs failed, and were not confirmed to be broken yet.
-    Unconfirmed,
-    /// The URLs are confirmed to be broken: an incident opened, or has other URLs now.
-    Broken,
-    /// The URLs are as promised again.
-    Recovered,
-    /// People changed the promises, or removed the records.
-    PromisesChanged,
-    /// A notice opened, or said something new.
-    Warned,
-    /// A notice closed.
-    Solved,
-}
-
 /// Facts on the page of one URL beside its [`UrlOverview`]. None of them depends on a run that finds
 /// everything as before.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UrlDetails {
-    /// The transitions of the URL, oldest first.
-    pub transitions: Vec<LogEntry>,
+    /// The events of its incidents that are about the URL, oldest first.
+    pub chapters: Vec<Chapter>,
     /// The ids of the incidents that have affected the URL.
     pub incidents: Vec<String>,
     /// The full captures of the URL, the latest first.

@@ -1,9 +1,8 @@
 //! The message of a commit of the ledger: the news since the commit before, for people who read `git log`.
 
-use urldb_protocol::{AffectedUrl, Because, Envelope, Incident, LogEvent, Phase};
+use urldb_protocol::{AffectedUrl, Envelope, Incident, Phase};
 
 use crate::compose::{Lookup, closed_title, page_title};
-use crate::log::event_label;
 use crate::numbers::{count, headline, with_spaces};
 use crate::text::{one_line, shorten};
 
@@ -27,10 +26,13 @@ pub fn commit_message(changed: &[Incident], report: &Envelope) -> String {
     let mut incidents: Vec<(&Incident, &str, String)> = changed
         .iter()
         .filter_map(|incident| {
-            let event = event(incident)?;
             let (word, title) = match incident.phase {
+                // Another incident has taken over its URLs.
+                _ if incident.merged_into.is_some() => return None,
                 Phase::Closed => closed_title(incident, &lookup),
-                _ => (event_label(event), page_title(incident, &lookup)),
+                phase if !phase.is_news() => return None,
+                _ if incident.is_notice() => ("warning", page_title(incident, &lookup)),
+                _ => ("broken", page_title(incident, &lookup)),
             };
             Some((incident, word, line(&title.plain())))
         })
@@ -73,24 +75,6 @@ fn subject(report: &Envelope, first: Option<String>, incidents: usize) -> String
         subject = format!("{subject}: {}{more}", shorten(&first, size));
     }
     with_spaces(&subject)
-}
-
-/// The event of the incident in the words of `urldb log`; `None` if people would not call it news.
-fn event(incident: &Incident) -> Option<LogEvent> {
-    if incident.merged_into.is_some() {
-        // Another incident has taken over its URLs.
-        return None;
-    }
-    Some(match incident.phase {
-        Phase::Closed if incident.is_notice() => LogEvent::Solved,
-        Phase::Closed => match incident.end() {
-            Some(Because::Accepted | Because::Removed) => LogEvent::PromisesChanged,
-            _ => LogEvent::Recovered,
-        },
-        phase if phase.is_news() && incident.is_notice() => LogEvent::Warned,
-        phase if phase.is_news() => LogEvent::Broken,
-        _ => return None,
-    })
 }
 
 /// The URLs of the incident: those that are affected, new ones first, or else those that have left.

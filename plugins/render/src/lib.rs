@@ -64,7 +64,7 @@ pub use contents::contents_sentence;
 pub use digests::{algorithm, digest_line};
 pub use history::history_row;
 pub use layout::wrap;
-pub use log::{LogDocument, log, sentence as event_sentence};
+pub use log::{LogDocument, LogEntry, log, log_entries};
 pub use mail::{LARGEST_PART, MailBody, mail_body};
 pub use markdown::{
     Issue, LARGEST_BODY, LARGEST_SUMMARY, closing_body, code, comment, fenced, issue, markdown,

@@ -79,7 +79,7 @@ fn count_states(
     let mut states: BTreeMap<&str, u64> =
         State::ALL.iter().map(|state| (state.as_str(), 0)).collect();
     let mut unknown = 0;
-    let overview = Sources::read(config, now, |_| false)?.overview(
+    let overview = Sources::read(config, now)?.overview(
         |_| true,
         |host| {
             for url in &host.urls {

@@ -5,10 +5,10 @@ use std::collections::{BTreeSet, HashMap};
 use jiff::Timestamp;
 use urldb_files::RootFile;
 
+use super::RunLine;
 use super::order::{InOrder, Starts, in_order, is_known};
 use super::reading::Lines;
 use super::verifications::{Chain, ChainPosition, Change, Run, Start, Verifications};
-use super::{HistoryLine, RunLine};
 
 /// Collects the lines of runs, in any order.
 #[derive(Default)]
@@ -47,9 +47,7 @@ impl VerificationsBuilder {
 
     pub(super) fn add_file(&mut self, file: RootFile) -> anyhow::Result<()> {
         for line in Lines::of_file(file) {
-            if let HistoryLine::Run(line) = line? {
-                self.add(&line);
-            }
+            self.add(&line?);
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The history: a line for each run, each change of a confirmed state, and each change of an incident.
+//! The history: a line for each run. What became of URLs is in the files of incidents.
 //!
 //! Each month has a file, `history/2026-11.jsonl`, to which its runs append. The first run of a month
 //! lists all unverified URLs, each later run only what differs from the run before. So a file can be
@@ -21,14 +21,14 @@ use anyhow::Context;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use urldb_files::{Root, RootFile};
-use urldb_protocol::{Because, Phase, State};
+use urldb_protocol::State;
 use urldb_verdict::Selection;
 
 pub use base::BaseRun;
 pub use chains::VerificationsBuilder;
 pub use order::{Starts, is_known, take_future};
 pub use reading::{Lines, PastRun, PastRuns, is_history, lines, past_runs};
-pub use run_lines::{HistoryBase, ImpairedHosts, Verification, run_lines};
+pub use run_lines::{HistoryBase, ImpairedHosts, Verification, run_line};
 pub use verifications::{SoughtUrl, Verifications};
 
 const FOLDER: &str = "history";
@@ -36,18 +36,6 @@ const FOLDER: &str = "history";
 /// The folder of the months.
 pub fn folder(ledger: &Root) -> Root {
     ledger.folder(FOLDER)
-}
-
-/// One line of the history.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum HistoryLine {
-    /// A run took place.
-    Run(Box<RunLine>),
-    /// A URL's confirmed state has become another.
-    Change(ChangeLine),
-    /// An incident has opened, grown, shrunk or closed.
-    Incident(IncidentLine),
 }
 
 /// The line of one run.
@@ -117,61 +105,14 @@ pub struct RehashDays {
     pub days: u64,
 }
 
-/// One change of a confirmed state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ChangeLine {
-    /// The run that brought it.
-    pub run: String,
-    /// When the run ended.
-    pub at: Timestamp,
-    /// The URL.
-    pub url: String,
-    /// The request headers that tell records of the URL apart, such as `accept: text/turtle`, one a line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub variant: Option<String>,
-    /// The state that was confirmed.
-    pub from: State,
-    /// The state that is confirmed now.
-    pub to: State,
-}
-
-/// The change of one incident by a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IncidentLine {
-    /// The run.
-    pub run: String,
-    /// When the run ended.
-    pub at: Timestamp,
-    /// The id of the incident.
-    pub incident: String,
-    /// The kind of change.
-    pub phase: Phase,
-    /// The host that was asked.
-    pub host: String,
-    /// The state of the affected URLs.
-    pub state: State,
-    /// The reason, if it is a part of the cause.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// Number of affected URLs after the run.
-    pub urls: u64,
-    /// Why the incident closed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub because: Option<Because>,
-}
-
-/// Appends the lines of a run that began at `started` to the file of that month.
+/// Appends the line of a run to the file of the month in which it began.
 ///
 /// If an earlier crash cut the last line short, a line end comes first, so that only this line is
 /// lost.
-pub fn append(folder: &Root, started: Timestamp, lines: &[HistoryLine]) -> anyhow::Result<()> {
-    let file = file_of(folder, started);
-    let mut bytes = Vec::new();
-    for line in lines {
-        serde_json::to_writer(&mut bytes, line)
-            .context("cannot write a line of history as JSON")?;
-        bytes.push(b'\n');
-    }
+pub fn append(folder: &Root, line: &RunLine) -> anyhow::Result<()> {
+    let file = file_of(folder, line.at);
+    let mut bytes = serde_json::to_vec(line).context("cannot write a line of history as JSON")?;
+    bytes.push(b'\n');
     write(&file, bytes).with_context(|| format!("cannot append to {file}"))
 }
 

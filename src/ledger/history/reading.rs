@@ -8,14 +8,13 @@ use std::vec;
 
 use anyhow::Context;
 use jiff::Timestamp;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use urldb_files::{Root, RootFile};
 use urldb_protocol::State;
 use urldb_verdict::Selection;
 
 use super::order::{InOrder, in_order, take_future};
-use super::{ChangeLine, FOLDER, HistoryLine, IncidentLine, RunLine};
+use super::{FOLDER, RunLine};
 use crate::limits;
 
 /// A run of the past.
@@ -125,10 +124,7 @@ pub fn past_runs(folder: &Root, now: Timestamp) -> anyhow::Result<PastRuns> {
     let mut runs = vec![];
     let mut lines = RawLines::new(files(folder)?);
     while let Some(line) = lines.next_line() {
-        let line = line?;
-        if kind_of(line).as_deref() == Some("run") {
-            runs.extend(serde_json::from_slice::<PastRun>(line));
-        }
+        runs.extend(serde_json::from_slice::<PastRun>(line?));
     }
     let mut known: Vec<PastRun> = in_order(runs).into_iter().map(|(run, _)| run).collect();
     let future = take_future(&mut known, now, |run| run.at);
@@ -158,13 +154,13 @@ impl Lines {
 }
 
 impl Iterator for Lines {
-    type Item = anyhow::Result<HistoryLine>;
+    type Item = anyhow::Result<RunLine>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             match self.0.next_line()? {
                 Ok(line) => {
-                    if let Some(line) = parse(line) {
+                    if let Ok(line) = serde_json::from_slice(line) {
                         return Some(Ok(line));
                     }
                 }
@@ -244,24 +240,4 @@ impl RawLines {
 
 fn unreadable(file: &RootFile, error: io::Error) -> anyhow::Error {
     anyhow::Error::new(error).context(format!("cannot read {file}"))
-}
-
-pub(super) fn parse(line: &[u8]) -> Option<HistoryLine> {
-    fn of<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
-        serde_json::from_slice(line).ok()
-    }
-    match kind_of(line)?.as_str() {
-        "run" => of::<Box<RunLine>>(line).map(HistoryLine::Run),
-        "change" => of::<ChangeLine>(line).map(HistoryLine::Change),
-        "incident" => of::<IncidentLine>(line).map(HistoryLine::Incident),
-        _ => None,
-    }
-}
-
-fn kind_of(line: &[u8]) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Kind {
-        kind: String,
-    }
-    serde_json::from_slice(line).ok().map(|Kind { kind }| kind)
 }

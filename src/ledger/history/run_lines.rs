@@ -1,11 +1,11 @@
-//! The lines of a run for the history.
+//! The line of a run for the history.
 
 use std::collections::{BTreeSet, HashSet};
 
-use urldb_protocol::{Envelope, Incident, Phase, Reason};
+use urldb_protocol::{Envelope, Reason};
 use urldb_verdict::{Rehash, Selection};
 
-use super::{ChangeLine, HistoryLine, IncidentLine, RehashDays, RunLine};
+use super::{RehashDays, RunLine};
 
 /// The point of the history from which a run starts.
 #[derive(Debug)]
@@ -38,66 +38,13 @@ pub struct ImpairedHosts {
     pub no_longer: Vec<String>,
 }
 
-/// The lines of a run: of the run itself, of its changes, and of the incidents that it changed.
-pub fn run_lines(
-    envelope: &Envelope,
-    selection: &Selection,
-    base: HistoryBase,
-    verification: Verification,
-    hosts: ImpairedHosts,
-) -> Vec<HistoryLine> {
-    let run = &envelope.run;
-    let line = RunLine {
-        impaired: hosts.impaired,
-        no_longer_impaired: hosts.no_longer,
-        ..run_line(envelope, selection, base, verification)
-    };
-    let mut lines = vec![HistoryLine::Run(Box::new(line))];
-    lines.extend(envelope.changes.iter().map(|change| {
-        HistoryLine::Change(ChangeLine {
-            run: run.id.clone(),
-            at: run.finished,
-            url: change.url.clone(),
-            variant: change.variant.clone(),
-            from: change.from,
-            to: change.to,
-        })
-    }));
-    let changed = envelope.incidents.iter().filter(|incident| {
-        let is_changed = !matches!(incident.phase, Phase::Unchanged);
-        // The history is that of broken promises.
-        !incident.id.is_empty() && is_changed && !incident.is_notice()
-    });
-    lines.extend(changed.map(|incident| {
-        HistoryLine::Incident(IncidentLine {
-            run: run.id.clone(),
-            at: run.finished,
-            incident: incident.id.clone(),
-            phase: phase(incident),
-            host: incident.host.clone(),
-            state: incident.state,
-            reason: incident.reason.clone(),
-            urls: incident.affected().count() as u64,
-            because: incident.end(),
-        })
-    }));
-    lines
-}
-
-/// The change of an incident. That of a notice whose first URLs are broken is its beginning.
-fn phase(incident: &Incident) -> Phase {
-    let begins = incident.notice.is_some() && incident.urls.iter().all(|url| url.new);
-    match incident.phase {
-        Phase::Changed if begins => Phase::Opened,
-        phase => phase,
-    }
-}
-
-fn run_line(
+/// The line of a run.
+pub fn run_line(
     envelope: &Envelope,
     selection: &Selection,
     HistoryBase { run: base, rehash }: HistoryBase,
     verification: Verification,
+    hosts: ImpairedHosts,
 ) -> RunLine {
     let (run, coverage) = (&envelope.run, &envelope.summary.coverage);
     let is_everything = selection.is_everything();
@@ -112,8 +59,8 @@ fn run_line(
         verified: coverage.static_verified,
         not_modified: coverage.not_modified,
         own_network: coverage.own_network,
-        impaired: vec![],
-        no_longer_impaired: vec![],
+        impaired: hosts.impaired,
+        no_longer_impaired: hosts.no_longer,
         rehash: (coverage.not_modified > 0).then(|| RehashDays {
             every: rehash.every(),
             days: rehash.days(),

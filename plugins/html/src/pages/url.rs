@@ -8,7 +8,8 @@ use jiff::civil::Date;
 
 use serde::Serialize;
 use urldb_protocol::{
-    CaptureInfo, LogEntry, LogEvent, OriginInfo, State, UrlCondition, UrlDetails, UrlOverview,
+    Because, CaptureInfo, Chapter, EventKind, OriginInfo, State, UrlCondition, UrlDetails,
+    UrlOverview,
 };
 use urldb_render::numbers::number;
 use urldb_render::{
@@ -107,7 +108,7 @@ impl Views<'_> {
         details: &UrlDetails,
         dates: CheckDates,
     ) -> UrlPage {
-        let stretches = stretches(url, &details.transitions);
+        let stretches = stretches(url, &details.chapters);
         let headline = headline(url, details, &stretches);
         let (class, _) = state_of(url);
         let mark = match class {
@@ -312,29 +313,28 @@ fn commands(url: &UrlOverview, plain: AskedUrl<'_>, details: &UrlDetails) -> Vec
     rows
 }
 
-/// The states of a URL, oldest first; each but the first begins with a transition.
-fn stretches(url: &UrlOverview, transitions: &[LogEntry]) -> Vec<Stretch> {
+/// The states of a URL, oldest first: those of its incidents, or else the present one.
+fn stretches(url: &UrlOverview, chapters: &[Chapter]) -> Vec<Stretch> {
     let mut all: Vec<Stretch> = vec![];
-    let first = transitions.iter().find_map(|entry| entry.from);
-    if let Some(from) = url.known_since {
-        let state = first.or(url.state).unwrap_or(State::Inconclusive);
+    if let (Some(from), []) = (url.known_since, chapters) {
+        let state = url.state.unwrap_or(State::Inconclusive);
         all.push(Stretch {
             from,
             class: class_of(state),
             state: state_in_words(state),
         });
     }
-    for entry in transitions {
-        let state = entry.state.unwrap_or(State::Inconclusive);
-        let (class, state) = match entry.event {
-            LogEvent::Unconfirmed if state.is_broken() => {
-                ("w", format!("in doubt ({})", state_in_words(state)))
-            }
-            LogEvent::PromisesChanged => ("k", "kept, with other promises".to_owned()),
-            _ => (class_of(state), state_in_words(state)),
+    for chapter in chapters {
+        let (class, state) = match (chapter.because, chapter.state) {
+            _ if chapter.event == EventKind::Flapping => ("w", "flapping".to_owned()),
+            (Some(Because::Accepted), _) => ("k", "kept, with another promise".to_owned()),
+            (Some(Because::Removed), _) => ("o", "no record".to_owned()),
+            (Some(_), _) => (class_of(State::Ok), state_in_words(State::Ok)),
+            (None, Some(state)) => (class_of(state), state_in_words(state)),
+            (None, None) => continue,
         };
         all.push(Stretch {
-            from: entry.at,
+            from: chapter.at,
             class,
             state,
         });

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use insta::assert_snapshot;
 use jiff::Timestamp;
 use urldb_protocol::{
-    Because, Counts, DeliveredIncident, Evidence, FileCounts, Finding, HostOverview, Incident,
-    IncidentOverview, LogEntry, LogEvent, Mistake, Observed, Overview, Phase, ProjectInfo,
+    Because, Chapter, Counts, DeliveredIncident, EventKind, Evidence, FileCounts, Finding,
+    HostOverview, Incident, IncidentOverview, Mistake, Observed, Overview, Phase, ProjectInfo,
     Promised, RunCounts, RunSummary, State,
 };
-use urldb_render::{StatusScope, TerminalOptions, log, status, status_document};
+use urldb_render::{StatusScope, TerminalOptions, log, log_entries, status, status_document};
 
 use crate::data::{at, close, incident, shown, url};
 
@@ -109,7 +109,6 @@ fn opened(incident: Incident) -> IncidentOverview {
     IncidentOverview {
         domain: incident.host.clone(),
         reason: incident.reason.clone(),
-        steps: vec![],
         delivered: DeliveredIncident::Whole,
         results: None,
         copies: None,
@@ -210,34 +209,39 @@ fn mixed() -> Overview {
     overview
 }
 
-fn entry(at_text: &str, event: LogEvent, urls: u64) -> LogEntry {
-    LogEntry {
+/// The silent host with these events, each with the number of URLs that are broken then.
+fn history(events: &[(&str, EventKind, u64)]) -> Incident {
+    let chapter = |(at_text, event, affected): &(&str, EventKind, u64)| Chapter {
+        run: String::new(),
         at: at(at_text),
-        event,
-        host: "mirror.example.net".to_owned(),
-        urls,
-        url: None,
-        variant: None,
-        from: None,
-        state: Some(State::Unreachable),
+        event: *event,
+        state: (*event == EventKind::Opened).then_some(State::Unreachable),
         reason: Some("timeout".to_owned()),
-        since: None,
-        run: None,
+        redirect: None,
+        because: (*event == EventKind::Shrunk).then_some(Because::Recovered),
+        new: false,
+        ack: None,
         notice: None,
-        incident: Some("c2992e2a".to_owned()),
+        urls: 100,
+        affected: *affected,
+        evidence: None,
+    };
+    Incident {
+        chapters: events.iter().map(chapter).collect(),
+        ..silent_mirror()
     }
 }
 
-/// The history of the silent host, until it has recovered.
-fn history() -> Vec<LogEntry> {
-    vec![
-        LogEntry {
-            since: Some(at("2026-11-18 04:17")),
-            ..entry("2026-11-24 04:17", LogEvent::Recovered, 100)
-        },
-        entry("2026-11-19 04:17", LogEvent::Broken, 100),
-        entry("2026-11-18 04:17", LogEvent::Unconfirmed, 100),
-    ]
+/// What happened to the silent host, until it has recovered.
+const EVENTS: [(&str, EventKind, u64); 3] = [
+    ("2026-11-19 04:17", EventKind::Opened, 100),
+    ("2026-11-24 04:17", EventKind::Shrunk, 0),
+    ("2026-11-24 04:17", EventKind::Closed, 0),
+];
+
+fn logged(about: &str, incident: &Incident, width: usize) -> String {
+    let entries = log_entries([(incident.host.clone(), incident)]);
+    plain(&log(about, &entries, options(width)))
 }
 
 fn plain(text: &str) -> String {
@@ -328,18 +332,13 @@ fn long_lists_are_cut_unless_all_is_wanted() {
 
 #[test]
 fn log_of_a_host() {
-    let mirror = silent_mirror();
-    let find = |id: &str| (id == "c2992e2a").then_some(&mirror);
-    let texts = |history: &[LogEntry]| {
-        let text = |width: usize, with_hosts: bool| {
-            let host = "mirror.example.net";
-            plain(&log(host, history, find, with_hosts, options(width)))
-        };
-        [text(80, false), text(120, false), text(120, true)].join("\n=== 120\n")
+    let texts = |events: &[_]| {
+        let incident = history(events);
+        let text = |width| logged("mirror.example.net", &incident, width);
+        [text(80), text(120)].join("\n=== 120\n")
     };
-    let history = history();
-    assert_snapshot!("03c-silent-host-log", texts(&history[1..]));
-    assert_snapshot!("03d-silent-host-log", texts(&history));
+    assert_snapshot!("03c-silent-host-log", texts(&EVENTS[..1]));
+    assert_snapshot!("03d-silent-host-log", texts(&EVENTS));
 }
 
 #[test]
@@ -352,12 +351,14 @@ fn hostile_text_controls_nothing() {
     overview.warnings[0].url = format!("https://{evil}/");
     overview.open[0].incident.host = evil.to_owned();
     overview.open[0].incident.urls.truncate(2);
-    let mut history = history();
-    history[0].host = evil.to_owned();
-    history[0].reason = Some(evil.to_owned());
+    let mut history = history(&EVENTS);
+    history.host = evil.to_owned();
+    history.urls.truncate(1);
+    history.urls[0].url = evil.to_owned();
+    history.chapters[0].reason = Some(evil.to_owned());
     let texts = [
         plain(&status(&overview, StatusScope::All, &[], options(80))),
-        plain(&log(evil, &history, |_| None, true, options(80))),
+        logged(evil, &history, 80),
     ];
     for text in texts {
         assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
