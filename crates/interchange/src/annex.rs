@@ -5,7 +5,7 @@ use std::io::BufRead;
 use std::sync::Arc;
 
 use crate::file_events::FileEvents;
-use crate::json_text::{JsonText, Value};
+use crate::json_text::JsonText;
 use crate::model::{ReadError, Sink};
 use crate::own_file::{is_of_other_algorithm, of_key};
 
@@ -37,10 +37,8 @@ fn read_line(text: &str, line: u64, events: &mut FileEvents<'_, '_>) -> Result<(
     };
     let mut urls = ["whereis", "untrusted"]
         .into_iter()
-        .filter_map(|key| object.get(key).filter(|it| it.is_list()))
-        .flat_map(Value::items)
-        .filter_map(|place| place.get("urls").filter(|it| it.is_list()))
-        .flat_map(Value::items)
+        .flat_map(|key| object.list(key))
+        .flat_map(|place| place.list("urls"))
         .peekable();
     if urls.peek().is_none() {
         return events.skip(line, "no-url", "the file has no URL");

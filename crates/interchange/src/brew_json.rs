@@ -37,11 +37,10 @@ pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result
         if let Some(head) = urls.and_then(|urls| urls.get("head")) {
             events.skip(head.line(), "head", "the development version changes")?;
         }
-        let bottles = formula.get("bottle").map(Value::members);
-        for (_, bottle) in bottles.into_iter().flatten() {
-            let files = bottle.get("files");
-            let count = files.map_or(0, |files| files.members().count());
-            if let Some(files) = files.filter(|_| count > 0) {
+        let bottles = formula.get("bottle").into_iter().flat_map(Value::members);
+        for files in bottles.filter_map(|(_, bottle)| bottle.get("files")) {
+            let count = files.members().count();
+            if count > 0 {
                 let location = events.at(files.line());
                 let notice = Notice::left_out(location, "bottle", "bottles need a token");
                 events.pass(notice.of(count as u64))?;
@@ -60,8 +59,7 @@ fn read_stable(stable: Value<'_>, events: &mut FileEvents<'_, '_>) -> Result<(),
     let checksum = stable.get("checksum");
     let is_repository = stable.get("tag").or(stable.get("revision")).is_some();
     if checksum.is_none() && is_repository {
-        let system = stable.get("using").and_then(Value::text);
-        let is_git = system.is_none_or(|system| system == "git");
+        let is_git = stable.get("using").is_none_or(|system| system.is("git"));
         let code = if is_git { "git" } else { "type" };
         return events.skip(url.line(), code, "the source is a repository");
     }

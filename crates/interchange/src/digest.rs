@@ -86,6 +86,21 @@ pub struct DigestList {
     pub unknown: Vec<Unknown>,
 }
 
+impl DigestList {
+    /// A list of one digest, as [`parse`] reads it.
+    pub(crate) fn of(text: &str, assumed: Option<Algorithm>) -> Self {
+        let (digests, unknown) = match parse(text, assumed) {
+            Ok(digest) => (vec![(digest, 0..text.len())], vec![]),
+            Err(unknown) => (vec![], vec![unknown]),
+        };
+        Self {
+            digests,
+            unknown,
+            ..Self::default()
+        }
+    }
+}
+
 /// Parses several digests with blanks between them.
 pub fn parse_all(text: &str) -> DigestList {
     let mut list = DigestList::default();

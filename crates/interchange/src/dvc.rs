@@ -6,9 +6,9 @@ use std::sync::Arc;
 use urldb_format::Algorithm;
 
 use crate::file_events::FileEvents;
-use crate::input::read_document;
+use crate::json_text::{JsonText, Value, digest};
 use crate::model::{FilePromise, ListItem, ReadError, Sink};
-use crate::yaml::{self, Mapping, Node};
+use crate::yaml::YamlText;
 
 /// The end of a digest of a folder.
 const FOLDER: &str = ".dir";
@@ -23,94 +23,75 @@ const FOLDER: &str = ".dir";
 /// [`ReadError::Malformed`] if the file is no YAML, is nested too deeply, or has an alias; [`ReadError::Input`] if it
 /// is larger than 256 KiB.
 pub fn read(input: impl Read, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    let text = read_document(input, yaml::MAX_FILE, file)?;
+    let yaml = YamlText::read(input, file)?;
     let mut events = FileEvents { file, sink };
-    yaml::parse(&text, file)?
-        .iter()
-        .try_for_each(|it| read_stage(it, &mut events))
+    JsonText::of_yaml(&yaml)
+        .parse(file)?
+        .items()
+        .try_for_each(|stage| read_stage(stage, &mut events))
 }
 
-fn read_stage(node: &Node, events: &mut FileEvents<'_, '_>) -> Result<(), ReadError> {
-    let Some(stage) = node.mapping() else {
+fn read_stage(stage: Value<'_>, events: &mut FileEvents<'_, '_>) -> Result<(), ReadError> {
+    if !stage.is_object() {
         return events.refuse(1, "bad-value", "the file is no mapping");
-    };
-    let deps = list(stage, "deps");
+    }
+    let deps: Vec<Value<'_>> = stage.list("deps").collect();
     if deps.is_empty() {
-        return events.skip(stage.line, "no-url", "the data have no URL");
+        return events.skip(stage.line(), "no-url", "the data have no URL");
     }
     if stage.get("cmd").is_some() {
-        return events.skip(stage.line, "command", "a command made the data");
+        return events.skip(stage.line(), "command", "a command made the data");
     }
-    let outs = list(stage, "outs");
-    let promise = match outs.first().and_then(Node::mapping) {
+    let promise = match stage.list("outs").next() {
         Some(out) if deps.len() == 1 => promise_of(out, events)?,
         _ => Some(FilePromise::default()),
     };
-    let Some(promise) = promise else {
-        return Ok(());
-    };
-    deps.iter()
-        .try_for_each(|dep| read_dep(dep, &promise, events))
+    promise.map_or(Ok(()), |promise| {
+        deps.into_iter()
+            .try_for_each(|dep| read_dep(dep, &promise, events))
+    })
 }
 
 fn read_dep(
-    dep: &Node,
+    dep: Value<'_>,
     promise: &FilePromise,
     events: &mut FileEvents<'_, '_>,
 ) -> Result<(), ReadError> {
-    let dep = dep.mapping();
-    let path = dep.and_then(|dep| dep.text("path"));
-    let (Some(dep), Some(path)) = (dep, path) else {
+    let [path, repository] = dep.fields(["path", "repo"]);
+    let Some((line, path)) = path.and_then(|path| Some((path.line(), path.text()?))) else {
         return events.refuse(1, "bad-value", "an entry of `deps` has no path");
     };
-    if dep.get("repo").is_some() {
-        return events.skip(path.line, "git", "the data are in a git repository");
+    if repository.is_some() {
+        return events.skip(line, "git", "the data are in a git repository");
     }
-    if !path.text.contains("://") {
-        return events.skip(path.line, "local", "the data are on this machine");
+    if !path.contains("://") {
+        return events.skip(line, "local", "the data are on this machine");
     }
-    let item = ListItem::new(events.at(path.line), path.text.trim());
+    let item = ListItem::new(events.at(line), path.trim());
     events.promise(item, promise)
 }
 
 /// The promise of `outs`; `None` if a notice says why there is none.
 fn promise_of(
-    out: &Mapping,
+    out: Value<'_>,
     events: &mut FileEvents<'_, '_>,
 ) -> Result<Option<FilePromise>, ReadError> {
-    let mut promise = FilePromise::default();
-    let md5 = out.text("md5");
-    if let Some(md5) = md5.filter(|md5| md5.text.ends_with(FOLDER)) {
-        events.skip(md5.line, "folder", "the digest is that of a folder")?;
+    let [mut md5, size, hash] = out.fields(["md5", "size", "hash"]);
+    let is_folder = |md5: &Value<'_>| md5.text().is_some_and(|text| text.ends_with(FOLDER));
+    if let Some(md5) = md5.filter(is_folder) {
+        events.skip(md5.line(), "folder", "the digest is that of a folder")?;
         return Ok(None);
     }
-    if let Some(size) = out.text("size") {
-        let Ok(length) = size.text.parse() else {
-            let why = "the size is no number of bytes";
-            events.refuse(size.line, "bad-length", why)?;
-            return Ok(None);
-        };
-        promise.length = Some((length, size.span.clone()));
+    let length = size.and_then(Value::number);
+    if let Some(size) = size.filter(|_| length.is_none()) {
+        let why = "the size is no number of bytes";
+        events.refuse(size.line(), "bad-length", why)?;
+        return Ok(None);
     }
-    let Some(md5) = md5 else {
-        return Ok(Some(promise));
-    };
-    if out.text("hash").is_none_or(|hash| hash.text != "md5") {
+    if let Some(md5) = md5.take_if(|_| !hash.is_some_and(|hash| hash.is("md5"))) {
         let why = "older versions of DVC changed line ends before they computed the digest";
-        events.skip(md5.line, "text-digest", why)?;
-        return Ok(Some(promise));
+        events.skip(md5.line(), "text-digest", why)?;
     }
-    let found = md5.digest(Algorithm::Md5, events)?;
-    Ok(found.map(|found| FilePromise {
-        digests: found.digests,
-        ..promise
-    }))
-}
-
-/// The entries of a list; empty if the value is none.
-fn list<'a>(mapping: &'a Mapping, key: &str) -> &'a [Node] {
-    match mapping.get(key) {
-        Some(Node::List(items)) => items,
-        _ => &[],
-    }
+    let found = digest(md5, Some(Algorithm::Md5), events)?;
+    Ok(found.map(|found| FilePromise { length, ..found }))
 }

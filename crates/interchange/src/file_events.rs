@@ -1,12 +1,8 @@
 //! The events of one file: items, and notices about its lines.
 
 use std::io::BufRead;
-use std::ops::Range;
 use std::sync::Arc;
 
-use urldb_format::Algorithm;
-
-use crate::digest::{self, notice};
 use crate::input::LineReader;
 use crate::model::{FilePromise, ListItem, Location, Notice, ReadError, ReadEvent, Sink};
 
@@ -80,26 +76,5 @@ impl FileEvents<'_, '_> {
     /// Refuses an entry.
     pub(crate) fn refuse(&mut self, line: u64, code: &str, why: &str) -> Result<(), ReadError> {
         self.pass(Notice::refused(self.at(line), code, why))
-    }
-
-    /// The digest in a text, whose place is `place`; `None` if a notice refused it. A digest of another algorithm is left out.
-    pub(crate) fn digest(
-        &mut self,
-        text: &str,
-        assumed: Option<Algorithm>,
-        line: u64,
-        place: Option<Range<u64>>,
-    ) -> Result<Option<FilePromise>, ReadError> {
-        let mut promise = FilePromise::default();
-        match digest::parse(text, assumed) {
-            Ok(digest) => promise.digests.push((digest, place)),
-            Err(unknown) => {
-                self.pass(notice(self.at(line), &unknown))?;
-                if !matches!(unknown, digest::Unknown::Algorithm(_)) {
-                    return Ok(None);
-                }
-            }
-        }
-        Ok(Some(promise))
     }
 }

@@ -1,4 +1,4 @@
-//! The values of a JSON text, each with its line and its bytes in the file.
+//! The values of a JSON text, or of YAML in its form, each with its line and its bytes in the file.
 //!
 //! A value is a part of the text, and takes no memory of its own.
 
@@ -10,10 +10,11 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use urldb_format::Algorithm;
 
-use crate::digest::{self, notice};
+use crate::digest::{self, DigestList, notice};
 use crate::file_events::FileEvents;
 use crate::input::{LineBreaks, read_document};
 use crate::model::{FilePromise, ListItem, Location, Notice, ReadError};
+use crate::yaml::{YamlMark, YamlText};
 
 /// The size limit of a file that a program writes. Real ones have some 30 MB.
 const MAX_FILE: u64 = 128 << 20;
@@ -29,6 +30,8 @@ pub(crate) struct JsonText<'a> {
     /// Whether the text is the whole file, so that its offsets are those of the file.
     is_file: bool,
     breaks: LineBreaks<'a>,
+    /// The places of the values in a file of YAML.
+    marks: &'a [YamlMark],
 }
 
 impl<'a> JsonText<'a> {
@@ -39,6 +42,7 @@ impl<'a> JsonText<'a> {
             first_line: 1,
             is_file: true,
             breaks: LineBreaks::of(text.as_bytes()),
+            marks: &[],
         }
     }
 
@@ -48,6 +52,14 @@ impl<'a> JsonText<'a> {
             first_line,
             is_file: false,
             ..Self::of_file(text)
+        }
+    }
+
+    /// The list of the documents of a YAML file.
+    pub(crate) fn of_yaml(yaml: &'a YamlText) -> Self {
+        Self {
+            marks: &yaml.marks,
+            ..Self::of_part(&yaml.json, 1)
         }
     }
 
@@ -80,14 +92,12 @@ impl<'a> JsonText<'a> {
         key: &str,
         file: &Arc<str>,
     ) -> Result<impl Iterator<Item = Value<'a>>, ReadError> {
-        self.parse(file)?
-            .get(key)
-            .filter(|list| list.is_list())
-            .map(Value::items)
-            .ok_or_else(|| {
-                let message = format!("the file is not an object with the list `{key}`");
-                ReadError::malformed(file, 1, message)
-            })
+        let value = self.parse(file)?;
+        if !value.get(key).is_some_and(Value::is_list) {
+            let message = format!("the file is not an object with the list `{key}`");
+            return Err(ReadError::malformed(file, 1, message));
+        }
+        Ok(value.list(key))
     }
 }
 
@@ -111,9 +121,19 @@ impl<'a> Value<'a> {
         self.raw.as_ptr().addr() - self.json.text.as_ptr().addr()
     }
 
+    /// The mark of a value of YAML.
+    fn mark(self) -> Option<&'a YamlMark> {
+        let marks = self.json.marks;
+        let index = marks.binary_search_by_key(&self.offset(), |mark| mark.offset);
+        marks.get(index.ok()?)
+    }
+
     /// The line in the file, from 1.
     pub(crate) fn line(self) -> u64 {
-        self.json.first_line + self.json.breaks.line(self.offset()) - 1
+        match self.mark() {
+            Some(mark) => mark.line,
+            None => self.json.first_line + self.json.breaks.line(self.offset()) - 1,
+        }
     }
 
     /// The number of bytes that the value has in the file.
@@ -160,10 +180,12 @@ impl<'a> Value<'a> {
     }
 
     fn bytes(self, part: Range<usize>) -> Option<Range<u64>> {
-        let start = self.offset();
-        self.json
-            .is_file
-            .then(|| (start + part.start) as u64..(start + part.end) as u64)
+        // A text of YAML is in quotes here.
+        let start = match self.mark() {
+            Some(mark) => mark.text?,
+            None => Some(self.offset() as u64 + 1).filter(|_| self.json.is_file)?,
+        };
+        Some(start + part.start as u64 - 1..start + part.end as u64 - 1)
     }
 
     /// The values of a list; the value itself, if it is no list.
@@ -208,6 +230,17 @@ impl<'a> Value<'a> {
         value
     }
 
+    /// The values of the list at a key; none of another value.
+    pub(crate) fn list(self, key: &str) -> impl Iterator<Item = Self> {
+        let list = self.get(key).filter(|value| value.is_list());
+        list.into_iter().flat_map(Self::items)
+    }
+
+    /// Whether the value is this text.
+    pub(crate) fn is(self, text: &str) -> bool {
+        self.text().is_some_and(|own| own == text)
+    }
+
     /// A cursor before the value.
     pub(crate) fn cursor(self) -> Cursor<'a> {
         Cursor {
@@ -226,24 +259,43 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The digest of a value; `None` if a notice refused it. Without a value there is no digest.
+/// The digest of a value; `None` if a notice refused it. Without a value there is no digest, and one of another algorithm
+/// is left out.
 pub(crate) fn digest(
     stated: Option<Value<'_>>,
     assumed: Option<Algorithm>,
     events: &mut FileEvents<'_, '_>,
 ) -> Result<Option<FilePromise>, ReadError> {
-    let Some(value) = stated else {
-        return Ok(Some(FilePromise::default()));
-    };
-    let text = value.text().unwrap_or_default();
-    events.digest(&text, assumed, value.line(), value.place(&(0..text.len())))
+    promise_of(stated, events, |text| DigestList::of(text, assumed))
 }
 
-/// The digests of subresource integrity; `None` if a notice refused them. Left out are other algorithms, and digests of
-/// which any may match.
+/// The digests of subresource integrity, as [`digest`]. Left out are also those of which any may match.
 pub(crate) fn integrity(
     stated: Option<Value<'_>>,
     events: &mut FileEvents<'_, '_>,
+) -> Result<Option<FilePromise>, ReadError> {
+    promise_of(stated, events, digest::parse_all)
+}
+
+/// The digests of all algorithms, each from its value; `None` if a notice refused one.
+pub(crate) fn digests(
+    stated: [Option<Value<'_>>; Algorithm::ALL.len()],
+    events: &mut FileEvents<'_, '_>,
+) -> Result<Option<FilePromise>, ReadError> {
+    let mut promise = FilePromise::default();
+    for (algorithm, stated) in Algorithm::ALL.into_iter().zip(stated) {
+        match digest(stated, Some(algorithm), events)? {
+            Some(found) => promise.digests.extend(found.digests),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(promise))
+}
+
+fn promise_of(
+    stated: Option<Value<'_>>,
+    events: &mut FileEvents<'_, '_>,
+    parse: impl FnOnce(&str) -> DigestList,
 ) -> Result<Option<FilePromise>, ReadError> {
     let Some(value) = stated else {
         return Ok(Some(FilePromise::default()));
@@ -253,7 +305,7 @@ pub(crate) fn integrity(
         events.refuse(line, "bad-digest", "the digest is no text")?;
         return Ok(None);
     };
-    let list = digest::parse_all(&text);
+    let list = parse(&text);
     for unknown in &list.unknown {
         events.pass(notice(events.at(line), unknown))?;
         if !matches!(unknown, digest::Unknown::Algorithm(_)) {

@@ -10,7 +10,7 @@ use urldb_format::Algorithm;
 
 use crate::file_events::FileEvents;
 use crate::input::read_document;
-use crate::json_text::{Cursor, JsonText, Value, digest};
+use crate::json_text::{Cursor, JsonText, Value, digests};
 use crate::model::{FilePromise, ListItem, Notice, ReadError, Sink};
 
 /// The size limit of a file, in which an RO-Crate describes some 50,000 files.
@@ -148,17 +148,11 @@ impl Reader<'_, '_> {
             let why = "a size with a unit is no exact number of bytes";
             self.events.skip(size.line(), "size", why)?;
         }
-        let mut promise = FilePromise {
-            length,
-            ..FilePromise::default()
+        let stated = description.digests.map(|it| it.filter(|it| !it.is("")));
+        let Some(found) = digests(stated, &mut self.events)? else {
+            return Ok(());
         };
-        for (algorithm, stated) in Algorithm::ALL.into_iter().zip(description.digests) {
-            let stated = stated.filter(|stated| stated.text().as_deref() != Some(""));
-            match digest(stated, Some(algorithm), &mut self.events)? {
-                Some(found) => promise.digests.extend(found.digests),
-                None => return Ok(()),
-            }
-        }
+        let promise = FilePromise { length, ..found };
         for url in urls.items() {
             let item = self.item(url);
             self.events.promise(item, &promise)?;

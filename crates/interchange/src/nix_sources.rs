@@ -29,14 +29,11 @@ pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result
 fn read_source<'a>(source: Value<'a>, events: &mut FileEvents<'_, '_>) -> Result<(), ReadError> {
     let keys = ["type", "urls", "outputHashMode", "postFetch", "integrity"];
     let [kind, urls, mode, script, stated] = source.fields(keys);
-    let other = |value: Option<Value<'a>>, usual: &str| {
-        value.filter(|value| value.text().as_deref() != Some(usual))
-    };
+    let other = |value: Option<Value<'a>>, usual: &str| value.filter(|value| !value.is(usual));
     if let Some(kind) = other(kind, "url") {
-        let text = kind.text();
         let code = ["git", "hg", "svn"]
             .into_iter()
-            .find(|system| text.as_deref() == Some(*system))
+            .find(|system| kind.is(system))
             .unwrap_or("type");
         return events.skip(kind.line(), code, "the source is no file");
     }

@@ -1,182 +1,134 @@
-//! The nodes of a YAML file, with the places of its scalars.
+//! A YAML file as a JSON text, whose values know their lines and their places in the file.
 
-use std::ops::Range;
+use std::io::Read;
 use std::sync::Arc;
 
-use saphyr_parser::{Event, Parser, ScalarStyle, StrInput};
-use urldb_format::Algorithm;
+use saphyr_parser::{Event, Parser, ScalarStyle};
+use serde_json::Value as Json;
 
-use crate::file_events::FileEvents;
-use crate::model::{FilePromise, ReadError};
+use crate::input::read_document;
+use crate::model::ReadError;
 
-/// The size limit of a file. Real ones of registries have at most some ten thousand bytes. The nodes of a file take up to
-/// a hundred times its size in memory.
-pub(crate) const MAX_FILE: u64 = 256 << 10;
+/// The size limit of a file. Real ones of registries have at most some ten thousand bytes.
+const MAX_FILE: u64 = 256 << 10;
 
 /// The depth limit of nested values.
 const MAX_DEPTH: usize = 64;
 
-/// A node.
-#[derive(Debug)]
-pub(crate) enum Node {
-    Scalar(Scalar),
-    List(Vec<Self>),
-    Mapping(Mapping),
+/// The documents of a YAML file.
+pub(crate) struct YamlText {
+    /// A list of the documents. Scalars are texts, or null.
+    pub(crate) json: String,
+    /// A mark for each value, in the order of the values.
+    pub(crate) marks: Vec<YamlMark>,
 }
 
-/// A scalar.
-#[derive(Debug)]
-pub(crate) struct Scalar {
-    pub(crate) text: String,
-    is_plain: bool,
+/// The place of a value in the file.
+pub(crate) struct YamlMark {
+    /// The offset of the value in the JSON text.
+    pub(crate) offset: usize,
     /// The line in the file, from 1.
     pub(crate) line: u64,
-    /// The bytes in the file, if they are the text.
-    pub(crate) span: Option<Range<u64>>,
+    /// The offset of a text in the file, if its bytes there are the text.
+    pub(crate) text: Option<u64>,
 }
 
-/// A mapping.
-#[derive(Debug)]
-pub(crate) struct Mapping {
-    /// Keys and values in turn.
-    children: Vec<Node>,
-    /// The line in the file, from 1.
-    pub(crate) line: u64,
-}
-
-impl Node {
-    pub(crate) fn text(&self) -> Option<&Scalar> {
-        match self {
-            Self::Scalar(scalar) => Some(scalar),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn mapping(&self) -> Option<&Mapping> {
-        match self {
-            Self::Mapping(mapping) => Some(mapping),
-            _ => None,
-        }
-    }
-}
-
-impl Scalar {
-    /// Whether there is no value: null, or a text without content.
-    pub(crate) fn is_null(&self) -> bool {
-        let is_word = matches!(&*self.text, "null" | "Null" | "NULL" | "~");
-        self.text.trim().is_empty() || self.is_plain && is_word
-    }
-
-    /// The digest in the text; `None` if a notice refused it.
-    pub(crate) fn digest(
-        &self,
-        algorithm: Algorithm,
-        events: &mut FileEvents<'_, '_>,
-    ) -> Result<Option<FilePromise>, ReadError> {
-        events.digest(&self.text, Some(algorithm), self.line, self.span.clone())
-    }
-}
-
-impl Mapping {
-    /// The value of a key. The last of several counts, as in Python.
-    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
-        self.children
-            .chunks_exact(2)
-            .rev()
-            .find_map(|pair| match pair {
-                [Node::Scalar(name), value] if name.text == key => Some(value),
-                _ => None,
-            })
-    }
-
-    /// The text of a key, unless it is null.
-    pub(crate) fn text(&self, key: &str) -> Option<&Scalar> {
-        self.get(key)?.text().filter(|scalar| !scalar.is_null())
-    }
-
-    pub(crate) fn values(&self) -> impl Iterator<Item = &Node> {
-        self.children.iter().skip(1).step_by(2)
-    }
-}
-
-/// The documents of a file.
-///
-/// # Errors
-/// [`ReadError::Malformed`] if the text is no YAML, is nested too deeply, or has an alias.
-pub(crate) fn parse(text: &str, file: &Arc<str>) -> Result<Vec<Node>, ReadError> {
-    let mut builder = Builder {
-        parser: Parser::new_from_str(text),
-        file,
-        positions: Positions {
-            text,
-            offsets: text.char_indices().map(|(at, _)| at).collect(),
-        },
-    };
-    builder.children(0)
-}
-
-struct Builder<'a> {
-    parser: Parser<'a, StrInput<'a>>,
-    file: &'a Arc<str>,
-    positions: Positions<'a>,
-}
-
-impl Builder<'_> {
-    /// The nodes before the end of a list, a mapping, or the file.
-    fn children(&mut self, depth: usize) -> Result<Vec<Node>, ReadError> {
-        let mut children = vec![];
-        while let Some(next) = self.parser.next() {
-            let malformed =
-                |line: usize, why: &str| ReadError::malformed(self.file, line as u64, why);
+impl YamlText {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// [`ReadError::Malformed`] if the text is no YAML, is nested too deeply, or has an alias or a key that is no text;
+    /// [`ReadError::Input`] if it is larger than 256 KiB.
+    pub(crate) fn read(input: impl Read, file: &Arc<str>) -> Result<Self, ReadError> {
+        let text = read_document(input, MAX_FILE, file)?;
+        let offsets: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+        let mut out = Self {
+            json: "[".to_owned(),
+            marks: vec![],
+        };
+        let mut closing = vec![']'];
+        for next in Parser::new_from_str(&text) {
+            let malformed = |line: usize, why: &str| ReadError::malformed(file, line as u64, why);
             let (event, marks) = next.map_err(|it| malformed(it.marker().line(), it.info()))?;
             let line = marks.start.line();
-            if depth > MAX_DEPTH {
-                return Err(malformed(line, "values are nested too deeply"));
-            }
-            children.push(match event {
-                Event::Scalar(text, style, ..) => Node::Scalar(Scalar {
-                    span: self.positions.span(marks.start.index(), style, &text),
-                    is_plain: style == ScalarStyle::Plain,
-                    text: text.into_owned(),
-                    line: line as u64,
-                }),
-                Event::SequenceStart(..) => Node::List(self.children(depth + 1)?),
-                Event::MappingStart(..) => Node::Mapping(Mapping {
-                    children: self.children(depth + 1)?,
-                    line: line as u64,
-                }),
+            let is_key = closing.last() == Some(&'}') && !out.json.ends_with(':');
+            match event {
+                Event::Scalar(value, style, ..) => {
+                    let rest = offsets
+                        .get(marks.start.index())
+                        .map(|start| &text[*start..]);
+                    let whole = rest.and_then(|rest| whole(rest, style, &value));
+                    out.mark(line, whole.map(|whole| text.len() - whole.len()));
+                    if is_key || !is_null(&value, style) {
+                        out.json.push_str(&Json::from(value).to_string());
+                    } else {
+                        out.json.push_str("null");
+                    }
+                    out.json.push(if is_key { ':' } else { ',' });
+                }
                 Event::Alias(_) => return Err(malformed(line, "an alias: write the value itself")),
-                Event::SequenceEnd | Event::MappingEnd => break,
-                _ => continue,
-            });
+                Event::SequenceStart(..) | Event::MappingStart(..) if is_key => {
+                    return Err(malformed(line, "the key is no text"));
+                }
+                Event::SequenceStart(..) | Event::MappingStart(..) if closing.len() > MAX_DEPTH => {
+                    return Err(malformed(line, "values are nested too deeply"));
+                }
+                Event::SequenceStart(..) => {
+                    out.mark(line, None);
+                    out.json.push('[');
+                    closing.push(']');
+                }
+                Event::MappingStart(..) => {
+                    out.mark(line, None);
+                    out.json.push('{');
+                    closing.push('}');
+                }
+                Event::SequenceEnd | Event::MappingEnd => {
+                    out.close(closing.pop());
+                    out.json.push(',');
+                }
+                _ => {}
+            }
         }
-        Ok(children)
+        out.close(closing.pop());
+        Ok(out)
+    }
+
+    /// Marks the next value, whose text has an offset in the file if its bytes there are the text.
+    fn mark(&mut self, line: usize, text: Option<usize>) {
+        self.marks.push(YamlMark {
+            offset: self.json.len(),
+            line: line as u64,
+            text: text.map(|offset| offset as u64),
+        });
+    }
+
+    /// Ends a list or a mapping.
+    fn close(&mut self, bracket: Option<char>) {
+        let length = self.json.trim_end_matches(',').len();
+        self.json.truncate(length);
+        self.json.extend(bracket);
     }
 }
 
-/// Converts positions in characters to bytes.
-struct Positions<'a> {
-    text: &'a str,
-    /// The offset of each character.
-    offsets: Vec<usize>,
+/// The text from a scalar on, behind its properties and its quote, if it is there as it is: without escapes and line
+/// breaks.
+fn whole<'a>(text: &'a str, style: ScalarStyle, value: &str) -> Option<&'a str> {
+    let quote = match style {
+        ScalarStyle::Plain => "",
+        ScalarStyle::SingleQuoted => "'",
+        ScalarStyle::DoubleQuoted => "\"",
+        _ => return None,
+    };
+    let whole = without_properties(text).strip_prefix(quote)?;
+    let behind = whole.strip_prefix(value)?;
+    (!value.is_empty() && behind.starts_with(quote)).then_some(whole)
 }
 
-impl Positions<'_> {
-    /// The bytes of a scalar, if they are its text: without escapes and line breaks.
-    fn span(&self, start: usize, style: ScalarStyle, value: &str) -> Option<Range<u64>> {
-        let start = *self.offsets.get(start)?;
-        let quote = match style {
-            ScalarStyle::Plain => "",
-            ScalarStyle::SingleQuoted => "'",
-            ScalarStyle::DoubleQuoted => "\"",
-            _ => return None,
-        };
-        let rest = without_properties(self.text.get(start..)?).strip_prefix(quote)?;
-        let behind = rest.strip_prefix(value)?;
-        let start = self.text.len() - rest.len();
-        let is_whole = !value.is_empty() && behind.starts_with(quote);
-        is_whole.then(|| start as u64..(start + value.len()) as u64)
-    }
+/// Whether there is no value: null, or a text without content.
+fn is_null(text: &str, style: ScalarStyle) -> bool {
+    let is_word = matches!(text, "null" | "Null" | "NULL" | "~");
+    text.trim().is_empty() || style == ScalarStyle::Plain && is_word
 }
 
 /// The text of a scalar behind its anchor and its tag.

@@ -32,8 +32,8 @@ pub(super) fn read_notebook(
 ) -> Result<(), ReadError> {
     read(text, Some("cells"), collector, &mut |cell, collector| {
         let [kind, source] = cell.fields(["cell_type", "source"]);
-        let kind = kind.and_then(Value::text);
-        let Some(source) = source.filter(|_| kind.as_deref() == Some("markdown")) else {
+        let is_text = kind.is_some_and(|kind| kind.is("markdown"));
+        let Some(source) = source.filter(|_| is_text) else {
             return Ok(());
         };
         let Some((text, starts)) = pieces(source) else {
