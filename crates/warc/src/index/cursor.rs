@@ -1,6 +1,8 @@
 //! Cursors over sorted lines, and their merge.
 
-use std::collections::btree_set;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 use std::io::{self, BufRead, Seek, SeekFrom};
 use std::path::Path;
 
@@ -23,64 +25,17 @@ pub(crate) trait LineCursor {
 
 /// A cursor that can be moved.
 pub(crate) trait SeekCursor: LineCursor {
-    /// Moves to the first line that is not less than `target`.
-    fn seek(&mut self, target: &[u8]) -> Result<(), IndexError>;
-
-    /// As [`SeekCursor::seek`], for a target that is not less than that of the last call.
-    fn seek_forward(&mut self, target: &[u8]) -> Result<(), IndexError> {
-        self.seek(target)
-    }
-}
-
-impl<C: LineCursor + ?Sized> LineCursor for Box<C> {
-    fn line(&self) -> Option<&[u8]> {
-        (**self).line()
-    }
-
-    fn advance(&mut self) -> Result<(), IndexError> {
-        (**self).advance()
-    }
-
-    fn position(&self) -> (&Path, u64) {
-        (**self).position()
-    }
-}
-
-pub(super) struct MemoryCursor {
-    lines: btree_set::IntoIter<Vec<u8>>,
-    line: Option<Vec<u8>>,
-}
-
-impl MemoryCursor {
-    pub(super) fn new(lines: std::collections::BTreeSet<Vec<u8>>) -> Self {
-        let mut lines = lines.into_iter();
-        let line = lines.next();
-        Self { lines, line }
-    }
-}
-
-impl LineCursor for MemoryCursor {
-    fn line(&self) -> Option<&[u8]> {
-        self.line.as_deref()
-    }
-
-    fn advance(&mut self) -> Result<(), IndexError> {
-        self.line = self.lines.next();
-        Ok(())
-    }
-
-    fn position(&self) -> (&Path, u64) {
-        (Path::new(""), 0)
-    }
+    /// Moves to the first line that is not less than `target`. A move forward is one to a target that is not less than
+    /// that of the last move.
+    fn seek(&mut self, target: &[u8], is_forward: bool) -> Result<(), IndexError>;
 }
 
 /// The lines of several cursors in order, without duplicates.
 pub(crate) struct MergedLines<C> {
     cursors: Vec<C>,
-    /// The numbers of the cursors that have a line: a binary heap, the least line first.
-    heap: Vec<usize>,
+    /// The current line of each cursor that has one, and the number of the cursor.
+    heap: BinaryHeap<Reverse<(Vec<u8>, usize)>>,
     line: Vec<u8>,
-    next: Vec<u8>,
     has_line: bool,
     failure: Option<IndexError>,
     /// The target of the last move; `None` if a cursor may not be used from where it is.
@@ -92,9 +47,8 @@ impl<C: LineCursor> MergedLines<C> {
     pub(crate) fn new(cursors: Vec<C>) -> Self {
         let mut merged = Self {
             cursors,
-            heap: Vec::new(),
+            heap: BinaryHeap::new(),
             line: Vec::new(),
-            next: Vec::new(),
             has_line: false,
             failure: None,
             sought: None,
@@ -105,12 +59,10 @@ impl<C: LineCursor> MergedLines<C> {
 
     fn begin(&mut self) {
         self.has_line = false;
-        self.heap.clear();
-        let with_line = |n: &usize| self.cursors[*n].line().is_some();
-        self.heap.extend((0..self.cursors.len()).filter(with_line));
-        for place in (0..self.heap.len() / 2).rev() {
-            self.sift_down(place);
-        }
+        self.heap = (0..)
+            .zip(&self.cursors)
+            .filter_map(|(number, cursor)| Some(Reverse((cursor.line()?.to_owned(), number))))
+            .collect();
     }
 
     /// The next line, and the number of the cursor that had it. After an error, the lines of the other
@@ -128,64 +80,30 @@ impl<C: LineCursor> MergedLines<C> {
             if let Some(failure) = self.failure.take() {
                 return Err(failure);
             }
-            let Some(&number) = self.heap.first() else {
+            let Some(mut first) = self.heap.peek_mut() else {
                 return Ok(None);
             };
-            let line = self.cursors[number].line().unwrap_or_default();
-            if !line.starts_with(prefix) {
+            let Reverse((next, number)) = &mut *first;
+            if !next.starts_with(prefix) {
                 return Ok(None);
             }
-            self.next.clear();
-            self.next.extend(line);
-            self.pass(number);
-            if self.has_line && self.next == self.line {
-                continue;
-            }
-            std::mem::swap(&mut self.line, &mut self.next);
+            let (number, is_repeated) = (*number, self.has_line && *next == self.line);
+            std::mem::swap(&mut self.line, next);
             self.has_line = true;
-            return Ok(Some((&self.line, number)));
-        }
-    }
-
-    /// Moves the first cursor of the heap, which has `self.next`, to its next line.
-    fn pass(&mut self, number: usize) {
-        let cursor = &mut self.cursors[number];
-        let advanced = cursor.advance();
-        let is_in_order = cursor.line().is_none_or(|line| line >= &*self.next);
-        self.failure = match advanced {
-            Ok(()) if !is_in_order => {
-                let path = cursor.position().0;
-                Some(at(path)(invalid("the lines of the index are out of order")).into())
-            }
-            other => other.err(),
-        };
-        if self.failure.is_some() {
-            self.sought = None;
-        }
-        if self.failure.is_some() || self.cursors[number].line().is_none() {
-            self.heap.swap_remove(0);
-        }
-        self.sift_down(0);
-    }
-
-    fn sift_down(&mut self, mut place: usize) {
-        loop {
-            let children = [2 * place + 1, 2 * place + 2];
-            let is_less = |one: usize, other: usize| {
-                let line = |place: usize| self.cursors[self.heap[place]].line();
-                line(one) < line(other)
-            };
-            let mut least = place;
-            for child in children {
-                if child < self.heap.len() && is_less(child, least) {
-                    least = child;
+            match following(&mut self.cursors[number], &self.line) {
+                Ok(Some(line)) => {
+                    next.clear();
+                    next.extend(line);
+                }
+                Ok(None) => drop(PeekMut::pop(first)),
+                Err(failure) => {
+                    PeekMut::pop(first);
+                    (self.failure, self.sought) = (Some(failure), None);
                 }
             }
-            if least == place {
-                return;
+            if !is_repeated {
+                return Ok(Some((&self.line, number)));
             }
-            self.heap.swap(place, least);
-            place = least;
         }
     }
 
@@ -194,10 +112,20 @@ impl<C: LineCursor> MergedLines<C> {
     }
 }
 
-/// A cursor over any part of an index.
-pub(crate) type BoxedCursor = Box<dyn SeekCursor + Send>;
+/// The line of a cursor after this one.
+fn following<'a>(
+    cursor: &'a mut impl LineCursor,
+    line: &[u8],
+) -> Result<Option<&'a [u8]>, IndexError> {
+    cursor.advance()?;
+    if cursor.line().is_some_and(|next| next < line) {
+        let path = cursor.position().0;
+        return Err(at(path)(invalid("the lines of the index are out of order")).into());
+    }
+    Ok(cursor.line())
+}
 
-impl MergedLines<BoxedCursor> {
+impl<C: SeekCursor> MergedLines<C> {
     /// Moves all cursors to their first line that is not less than `target`. A move forward mostly stays
     /// within the blocks that are read already.
     pub(super) fn seek(&mut self, target: &[u8]) -> Result<(), IndexError> {
@@ -206,11 +134,7 @@ impl MergedLines<BoxedCursor> {
         let sought = self.sought.take();
         let is_forward = !is_passed && sought.is_some_and(|sought| *sought <= *target);
         for cursor in &mut self.cursors {
-            if is_forward {
-                cursor.seek_forward(target)?;
-            } else {
-                cursor.seek(target)?;
-            }
+            cursor.seek(target, is_forward)?;
         }
         self.sought = Some(target.to_owned());
         self.begin();

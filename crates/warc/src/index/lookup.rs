@@ -4,10 +4,10 @@ use std::borrow::BorrowMut;
 use std::collections::BTreeSet;
 use std::{fmt, io};
 
-use super::cursor::{BoxedCursor, LineCursor, MergedLines};
+use super::cursor::{LineCursor, MergedLines};
 use super::error::IndexError;
 use super::lines::file_name_in;
-use super::segment_cursor::cursors;
+use super::segment_cursor::{SegmentCursor, cursors};
 use crate::cdxj::{CONTINUATION_KEY, CdxjLine};
 use crate::files::names::INDEX_DIRECTORY;
 use crate::files::{FileSource, is_index_file};
@@ -18,7 +18,7 @@ const ATTEMPTS: usize = 5;
 
 /// An index for lookups, as it was when it was opened: the merged lines of all its segments.
 pub struct CdxjIndex {
-    lines: MergedLines<BoxedCursor>,
+    lines: MergedLines<SegmentCursor>,
     /// The files whose lines do not count.
     hidden: BTreeSet<String>,
 }
@@ -81,16 +81,14 @@ impl CdxjIndex {
 }
 
 /// Cursors over all segments of an index.
-fn open_all(source: &dyn FileSource) -> Result<Vec<BoxedCursor>, IndexError> {
+fn open_all(source: &dyn FileSource) -> Result<Vec<SegmentCursor>, IndexError> {
     let path = source.path_of(INDEX_DIRECTORY);
     let names = source.names().map_err(at(&path))?;
     if !has_index(&names) {
         let absent = io::Error::new(io::ErrorKind::NotFound, "there is no index");
         return Err(at(&path)(absent).into());
     }
-    cursors(source, &names)
-        .map(|cursor| Ok(Box::new(cursor?) as BoxedCursor))
-        .collect()
+    cursors(source, &names).collect()
 }
 
 /// Whether these files of an archive have an index among them, which may be an empty folder.

@@ -83,7 +83,7 @@ fn number_to_merge(lengths: &[u64]) -> usize {
 fn first_line_of(segment: &Segment) -> Result<Option<SegmentCursor>, IndexError> {
     let mut cursor = segment.open()?;
     if let Some(cursor) = &mut cursor {
-        cursor.seek(b"")?;
+        cursor.seek(b"", false)?;
     }
     Ok(cursor)
 }

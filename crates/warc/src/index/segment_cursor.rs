@@ -54,7 +54,6 @@ pub(crate) struct SegmentCursor {
     block_offset: u64,
     line: Vec<u8>,
     has_line: bool,
-    was_moved: bool,
 }
 
 impl SegmentCursor {
@@ -78,7 +77,6 @@ impl SegmentCursor {
             block_offset: 0,
             line: Vec::new(),
             has_line: false,
-            was_moved: false,
         };
         cursor.compare_lengths().map_err(at(&cursor.path))?;
         Ok(cursor)
@@ -194,7 +192,6 @@ impl SegmentCursor {
         let last_before = seek_after(&mut self.idx, self.idx_length, is_before)?;
         self.idx.seek(SeekFrom::Start(last_before.unwrap_or(0)))?;
         self.block = None;
-        self.was_moved = true;
         self.read_position()?;
         self.next_line()?;
         self.skip_lines_before(target)
@@ -226,20 +223,9 @@ impl LineCursor for SegmentCursor {
 }
 
 impl SeekCursor for SegmentCursor {
-    fn seek(&mut self, target: &[u8]) -> Result<(), IndexError> {
-        Ok(self.seek_to(target).map_err(at(&self.path))?)
-    }
-
-    fn seek_forward(&mut self, target: &[u8]) -> Result<(), IndexError> {
-        let is_within_block = match &self.next_block {
-            Some((key, _)) => key.as_slice() >= target,
-            None => true,
-        };
-        let moved = if !self.was_moved {
-            self.seek_to(target)
-        } else if !self.has_line {
-            Ok(())
-        } else if is_within_block {
+    fn seek(&mut self, target: &[u8], is_forward: bool) -> Result<(), IndexError> {
+        let next_key = self.next_block.as_ref().map(|(key, _)| key.as_slice());
+        let moved = if is_forward && next_key.is_none_or(|key| key >= target) {
             self.skip_lines_before(target)
         } else {
             self.seek_to(target)

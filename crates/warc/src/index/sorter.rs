@@ -9,7 +9,7 @@ use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 use tempfile::SpooledTempFile;
 
-use super::cursor::{LineCursor, MemoryCursor, MergedLines};
+use super::cursor::{LineCursor, MergedLines};
 use super::error::IndexError;
 use super::lines::{read_line, write_line};
 use crate::fs::at;
@@ -46,31 +46,37 @@ impl LineSorter {
         self.bytes += line.len();
         self.lines.insert(line);
         if self.bytes >= self.run_size {
-            self.runs.push(self.write_run().map_err(at(&self.dir))?);
-            self.lines.clear();
-            self.bytes = 0;
+            self.end_run(0)?;
         }
         Ok(())
     }
 
-    fn write_run(&self) -> io::Result<SpooledTempFile> {
-        let file = SpooledTempFile::new_in(0, &self.dir);
-        // Buffered, since the encoder clears its own buffer at each write.
-        let mut output = BufWriter::new(GzEncoder::new(file, Compression::fast()));
-        for line in &self.lines {
-            write_line(&mut output, line)?;
-        }
-        let mut file = output
-            .into_inner()
-            .map_err(IntoInnerError::into_error)?
-            .finish()?;
-        file.rewind()?;
-        Ok(file)
+    /// Ends the lines in memory. A run of at most so many bytes stays there, compressed.
+    fn end_run(&mut self, in_memory: usize) -> Result<(), IndexError> {
+        let write = || -> io::Result<SpooledTempFile> {
+            let file = SpooledTempFile::new_in(in_memory, &self.dir);
+            // Buffered, since the encoder clears its own buffer at each write.
+            let mut output = BufWriter::new(GzEncoder::new(file, Compression::fast()));
+            for line in &self.lines {
+                write_line(&mut output, line)?;
+            }
+            let mut file = output
+                .into_inner()
+                .map_err(IntoInnerError::into_error)?
+                .finish()?;
+            file.rewind()?;
+            Ok(file)
+        };
+        self.runs.push(write().map_err(at(&self.dir))?);
+        self.lines.clear();
+        self.bytes = 0;
+        Ok(())
     }
 
     /// All lines in order.
-    pub(super) fn finish(self) -> Result<MergedLines<Box<dyn LineCursor>>, IndexError> {
-        let mut cursors: Vec<Box<dyn LineCursor>> = Vec::new();
+    pub(super) fn finish(mut self) -> Result<MergedLines<RunCursor>, IndexError> {
+        self.end_run(self.run_size)?;
+        let mut cursors = Vec::new();
         for run in self.runs {
             let mut cursor = RunCursor {
                 dir: self.dir.clone(),
@@ -79,15 +85,14 @@ impl LineSorter {
                 has_line: false,
             };
             cursor.advance()?;
-            cursors.push(Box::new(cursor));
+            cursors.push(cursor);
         }
-        cursors.push(Box::new(MemoryCursor::new(self.lines)));
         Ok(MergedLines::new(cursors))
     }
 }
 
 /// A cursor over the lines of a temporary file.
-struct RunCursor {
+pub(super) struct RunCursor {
     dir: PathBuf,
     input: BufReader<GzDecoder<BufReader<SpooledTempFile>>>,
     line: Vec<u8>,

@@ -161,7 +161,7 @@ impl ExpectedCaptures {
         let mut cursors = Vec::new();
         for cursor in segment_cursors(source, files) {
             let moved = cursor.and_then(|mut cursor| {
-                cursor.seek(b"")?;
+                cursor.seek(b"", false)?;
                 Ok(cursor)
             });
             match moved {
