@@ -305,11 +305,6 @@ impl Notice {
     pub(crate) fn of(self, count: u64) -> Self {
         Self { count, ..self }
     }
-
-    /// A notice without effect on the import.
-    pub fn remark(location: Location, code: &str, message: impl Into<String>) -> Self {
-        Self::new(location, NoticeSeverity::Remark, code, message)
-    }
 }
 
 impl fmt::Display for Notice {
