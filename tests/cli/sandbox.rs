@@ -365,13 +365,10 @@ impl Sandbox {
     #[track_caller]
     pub(crate) fn index(&self) -> String {
         let index = urldb_warc::index::CdxjIndex::open(&self.path("archive").as_path()).unwrap();
-        let mut lines = index.into_lines().unwrap();
-        let mut text = String::new();
-        while let Some(line) = lines.next_text().unwrap() {
-            text += &line;
-            text.push('\n');
-        }
-        text
+        let lines = index.into_lines().unwrap();
+        lines
+            .map(|line| line.unwrap().render().unwrap() + "\n")
+            .collect()
     }
 
     /// Makes the archive's index one segment with these lines, valid or not. They are sorted.

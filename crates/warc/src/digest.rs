@@ -4,7 +4,7 @@
 //! with or without a hyphen in the algorithm's name. So digests are compared decoded.
 
 use std::fmt;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::str::FromStr;
 
 use data_encoding::{BASE32, BASE32_NOPAD_NOCASE, BASE64_NOPAD, HEXLOWER, HEXLOWER_PERMISSIVE};
@@ -138,6 +138,40 @@ impl DigestHasher {
                 bytes: state.finalize().to_vec(),
             },
         }
+    }
+}
+
+/// Writes to an output, and computes the SHA-256 and the length of what it writes.
+pub(crate) struct HashingOutput<W> {
+    output: W,
+    hasher: DigestHasher,
+    pub(crate) length: u64,
+}
+
+impl<W> HashingOutput<W> {
+    pub(crate) fn new(output: W) -> Self {
+        Self {
+            output,
+            hasher: DigestHasher::new(DigestAlgorithm::Sha256),
+            length: 0,
+        }
+    }
+
+    pub(crate) fn into_parts(self) -> (W, DigestHasher) {
+        (self.output, self.hasher)
+    }
+}
+
+impl<W: Write> Write for HashingOutput<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.output.write(bytes)?;
+        self.hasher.update(&bytes[..written]);
+        self.length += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.output.flush()
     }
 }
 

@@ -1,5 +1,5 @@
-//! Drafts of records: header and HTTP head, without the body. This module drafts all record types of
-//! WARC/1.1 §6 except `continuation`, which [`split_record`](crate::segment::split_record) makes.
+//! Drafts of records: header and HTTP head, without the body, for the record types of WARC/1.1 §6 that a run writes.
+//! [`SegmentHeaders`](crate::segment::SegmentHeaders) makes those of `continuation`.
 //!
 //! The drafts follow WARC/1.1 §6 and what replay tools need in practice. A revisit has an empty block by
 //! default: replay then answers with the original's head and body, and the record stays small. A
@@ -182,20 +182,6 @@ impl Exchange<'_> {
         draft.with_block(HTTP_REQUEST, head)
     }
 
-    /// Drafts a resource, such as a file, whose block is the payload itself (§6.4).
-    pub fn resource(
-        &self,
-        id: &RecordId,
-        content_type: &str,
-        payload: &Digest,
-    ) -> Result<RecordDraft, InvalidField> {
-        let mut draft = self.draft(RecordType::Resource, id)?;
-        draft
-            .header
-            .push("WARC-Payload-Digest", payload.to_string())?;
-        draft.with_block(content_type, Vec::new())
-    }
-
     /// Drafts what a resolver said about a name, as a master file (RFC 4027; section 8.2 of WARC 0.9). The target
     /// is `dns:NAME`.
     pub fn dns_answer(
@@ -233,18 +219,6 @@ impl Exchange<'_> {
             draft.header.push(name, digest.to_string())?;
         }
         draft.with_block(content_type, block)
-    }
-
-    /// Drafts a conversion: the content of the record `of` in another format (§6.8).
-    pub fn conversion(
-        &self,
-        id: &RecordId,
-        of: &RecordId,
-        content_type: &str,
-    ) -> Result<RecordDraft, InvalidField> {
-        let mut draft = self.draft(RecordType::Conversion, id)?;
-        draft.header.push("WARC-Refers-To", of.bracketed())?;
-        draft.with_block(content_type, Vec::new())
     }
 
     /// Drafts a revisit with an identical payload (§6.7.2). With an empty `head`, the usual case, replay

@@ -1,16 +1,17 @@
 //! Joins archive files into one new file, without some of their records.
 //!
 //! Records are copied as whole gzip members, byte for byte. The old files are removed only after the new
-//! file was read again and compared with them.
+//! file was read again, and has the digest of what was copied.
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::capture::RelatedRecords;
 use crate::cdxj::{CdxjLine, SortKeys};
+use crate::digest::{Digest, HashingOutput};
 use crate::draft::RecordDraft;
 use crate::files::ARCHIVE_SUFFIX;
 use crate::fs::{
@@ -43,12 +44,10 @@ pub enum JoinError {
         problem: String,
     },
     /// The new file differs from what was written to it.
-    #[error("{}: the new file does not have the bytes of {from}: the disk may be damaged", path.display())]
+    #[error("{}: the new file does not have the bytes that were written: the disk may be damaged", path.display())]
     Differs {
         /// The new file.
         path: PathBuf,
-        /// The old file.
-        from: String,
     },
     /// The first record of the new file could not be written.
     #[error(transparent)]
@@ -126,7 +125,7 @@ impl FileJoiner {
         })
     }
 
-    /// Writes a file that has the records of others, reads it again, compares it with them, and adds its
+    /// Writes a file that has the records of others, reads it again, compares the digests, and adds its
     /// lines to the index. Neither counts before [`PreparedFile::commit`].
     ///
     /// # Errors
@@ -176,6 +175,7 @@ impl FileJoiner {
         merge_index(&self.dir).map(drop)
     }
 
+    /// Writes a file, reads it again, and compares the digests.
     fn write(
         &self,
         draft: &NewFile,
@@ -187,20 +187,29 @@ impl FileJoiner {
         if self.options.skip_lengths {
             writer = writer.with_skip_lengths();
         }
-        let extent = writer
+        let first = writer
             .write_draft(warcinfo, io::empty(), 0)
             .map_err(at(&draft.path))?;
-        let mut end = extent.offset + extent.length;
-        let mut output = BufWriter::with_capacity(CHUNK, &draft.file);
+        let output = BufWriter::with_capacity(CHUNK, &draft.file);
+        let mut output = HashingOutput::new(output);
         for part in parts {
-            part.begin.set(end);
             for range in &part.kept {
                 copy_range(&part.path, range, &mut output).map_err(at(&draft.path))?;
-                end += range.end - range.start;
             }
         }
-        let flushed = output.flush().and_then(|()| draft.file.sync_all());
-        Ok(flushed.map_err(at(&draft.path))?)
+        let mut read_again = || {
+            output.flush()?;
+            draft.file.sync_all()?;
+            let mut written = file(&draft.path).open()?;
+            written.seek(SeekFrom::Start(first.offset + first.length))?;
+            Digest::sha256_of(written)
+        };
+        let (found, _) = read_again().map_err(at(&draft.path))?;
+        if found != output.into_parts().1.finish() {
+            let path = draft.path.clone();
+            return Err(JoinError::Differs { path });
+        }
+        Ok(())
     }
 }
 
@@ -259,9 +268,6 @@ impl PreparedFile<'_> {
         replacement::announce(dir, request.name, &self.old).map_err(at(&self.file.path))?;
         let new = NewFile::create(dir, request.name)?;
         joiner.write(&new, request.warcinfo, parts)?;
-        for part in parts {
-            new.compare(part)?;
-        }
         self.segments = index_joined_file(dir, &new.path, request.name, keys)?;
         self.file.bytes = new.file.metadata().map_err(at(&new.path))?.len();
         Ok(())
@@ -287,8 +293,6 @@ struct SourceFile {
     /// Number of `warcinfo` records among them.
     descriptions: u64,
     left_out: u64,
-    /// The offset of its records in the new file.
-    begin: std::cell::Cell<u64>,
 }
 
 impl SourceFile {
@@ -303,7 +307,6 @@ impl SourceFile {
             records: 0,
             descriptions: 0,
             left_out: 0,
-            begin: std::cell::Cell::new(0),
         };
         let unsuitable = |problem: String| JoinError::Unsuitable {
             path: path.to_owned(),
@@ -404,40 +407,4 @@ impl NewFile {
         let file = file(&path).create_new().map_err(at(&path))?;
         Ok(Self { path, file })
     }
-
-    /// Compares the copied records of a file with the originals.
-    fn compare(&self, part: &SourceFile) -> Result<(), JoinError> {
-        let mut copy = file(&self.path).open().map_err(at(&self.path))?;
-        copy.seek(SeekFrom::Start(part.begin.get()))
-            .map_err(at(&self.path))?;
-        let mut copy = BufReader::with_capacity(CHUNK, copy);
-        for range in &part.kept {
-            let same = is_same(&part.path, range, &mut copy).map_err(at(&part.path))?;
-            if !same {
-                return Err(JoinError::Differs {
-                    path: self.path.clone(),
-                    from: part.name.clone(),
-                });
-            }
-        }
-        Ok(())
-    }
-}
-
-fn is_same(path: &Path, range: &Range<u64>, copy: &mut impl Read) -> io::Result<bool> {
-    let mut file = file(path).open()?;
-    file.seek(SeekFrom::Start(range.start))?;
-    let mut original = BufReader::with_capacity(CHUNK, file);
-    let mut left = range.end - range.start;
-    let (mut one, mut other) = (vec![0; CHUNK], vec![0; CHUNK]);
-    while left > 0 {
-        let length = usize::try_from(left.min(CHUNK as u64)).unwrap_or(CHUNK);
-        original.read_exact(&mut one[..length])?;
-        copy.read_exact(&mut other[..length])?;
-        if one[..length] != other[..length] {
-            return Ok(false);
-        }
-        left -= length as u64;
-    }
-    Ok(true)
 }

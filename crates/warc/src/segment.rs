@@ -7,8 +7,6 @@
 
 mod stored;
 
-use std::io::Read;
-
 pub use self::stored::{SegmentBlocks, SegmentPosition, StoredSegments};
 pub(crate) use self::stored::{is_segment, whole_header};
 
@@ -20,27 +18,7 @@ const ORIGIN: &str = "WARC-Segment-Origin-ID";
 const TOTAL: &str = "WARC-Segment-Total-Length";
 const TRUNCATED: &str = "WARC-Truncated";
 
-/// Splits a record into segments with blocks of at most `limit` bytes (at least one). `write` gets the
-/// header of each segment, its block, and the length of the block; a record that fits is passed on
-/// unchanged. `new_id` makes the ids of the continuations.
-///
-/// # Errors
-/// Those of `write`, and a field that cannot be written.
-pub fn split_record<E: From<InvalidField>>(
-    header: &Header,
-    (mut block, block_length): (impl Read, u64),
-    limit: u64,
-    mut new_id: impl FnMut() -> RecordId,
-    mut write: impl FnMut(&Header, &mut dyn Read, u64) -> Result<(), E>,
-) -> Result<(), E> {
-    let mut headers = SegmentHeaders::new(header.clone(), block_length, limit);
-    while let Some((segment, length)) = headers.next_segment(&mut new_id)? {
-        write(&segment, &mut (&mut block).take(length), length)?;
-    }
-    Ok(())
-}
-
-/// The headers of the segments of a record, for callers that write the segments themselves.
+/// The headers of the segments of a record.
 #[derive(Clone, Debug)]
 pub struct SegmentHeaders {
     whole: Header,

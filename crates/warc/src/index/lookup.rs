@@ -109,23 +109,6 @@ pub struct CdxjLines<I> {
     prefix: String,
 }
 
-impl<I: BorrowMut<CdxjIndex>> CdxjLines<I> {
-    /// The next line as text, without a line end, whether the line is valid or not.
-    ///
-    /// # Errors
-    /// When the index cannot be read.
-    pub fn next_text(&mut self) -> Result<Option<String>, IndexError> {
-        let prefix = self.prefix.as_bytes();
-        let CdxjIndex { lines, hidden } = self.index.borrow_mut();
-        while let Some((line, _)) = lines.next_with_prefix(prefix)? {
-            if counts(line, prefix, hidden) {
-                return Ok(Some(String::from_utf8_lossy(line).into_owned()));
-            }
-        }
-        Ok(None)
-    }
-}
-
 /// Whether a line is about a file that counts, and about a capture, unless a continuation is looked up.
 fn counts(line: &[u8], prefix: &[u8], hidden: &BTreeSet<String>) -> bool {
     let is_continuation = |text: &[u8]| text.starts_with(CONTINUATION_KEY.as_bytes());

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::error::IndexError;
 use super::segment::{PART, Segment, list};
 use super::zipnum::{IdxDialect, ZipNumWriter, key_and_timestamp};
-use crate::digest::{DigestAlgorithm, DigestHasher};
+use crate::digest::{DigestHasher, HashingOutput};
 use crate::files::names::{DATA_SUFFIX, LOC_SUFFIX, PUBLICATION};
 use crate::fs::{self, DirectoryLock, at, remove_if_there, sync_directory_of};
 
@@ -175,40 +175,6 @@ impl Blocks {
             idx: idx_output,
             latest,
         })
-    }
-}
-
-/// Hashes and counts the bytes that it writes.
-struct HashingOutput<W> {
-    output: W,
-    hasher: DigestHasher,
-    length: u64,
-}
-
-impl<W> HashingOutput<W> {
-    fn new(output: W) -> Self {
-        Self {
-            output,
-            hasher: DigestHasher::new(DigestAlgorithm::Sha256),
-            length: 0,
-        }
-    }
-
-    fn into_parts(self) -> (W, DigestHasher) {
-        (self.output, self.hasher)
-    }
-}
-
-impl<W: Write> Write for HashingOutput<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.output.write(bytes)?;
-        self.hasher.update(&bytes[..written]);
-        self.length += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.output.flush()
     }
 }
 

@@ -139,7 +139,6 @@ pub(super) struct GzipMembers<R> {
     before: u64,
     /// Decompressed bytes of the current member.
     produced: u64,
-    skip: Option<SkipLengths>,
     stated_start: Option<StatedStart>,
     /// Deviations, each once, until the reader takes them.
     pub(super) deviations: Vec<FindingCode>,
@@ -157,7 +156,6 @@ impl<R: Read> GzipMembers<R> {
             state: MemberState::Between,
             before: 0,
             produced: 0,
-            skip: None,
             stated_start: None,
             deviations: Vec::new(),
         }
@@ -227,7 +225,6 @@ impl<R: Read> GzipMembers<R> {
         self.inflate.reset(false);
         self.crc.reset();
         self.before += std::mem::take(&mut self.produced);
-        self.skip = header.skip;
         self.state = MemberState::Inside;
         if let (None, Some(skip)) = (&self.stated_start, header.skip) {
             self.stated_start = Some(StatedStart {
@@ -310,26 +307,6 @@ impl<R: Read> GzipMembers<R> {
         {
             self.add_deviation(FindingCode::SkipLength);
         }
-    }
-
-    /// Skips the member without decompressing it, if its `sl` states `expected` decompressed bytes.
-    /// Otherwise does nothing and returns false.
-    pub(super) fn skip_member(&mut self, expected: u64) -> Result<bool, ReadErrorKind> {
-        let Some(skip) = self.skip.filter(|_| self.state != MemberState::Between) else {
-            return Ok(false);
-        };
-        let target = self.start + u64::from(skip.compressed);
-        let Some(distance) = target.checked_sub(self.input.position()) else {
-            return Ok(false);
-        };
-        if u64::from(skip.uncompressed) != expected {
-            return Ok(false);
-        }
-        if !self.input.skip(distance)? {
-            return Err(ReadErrorKind::CutOff);
-        }
-        self.abandon();
-        Ok(true)
     }
 
     /// Reads and checks the trailer of a member: checksum and length.

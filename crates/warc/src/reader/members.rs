@@ -111,14 +111,6 @@ impl<R: Read> Members<R> {
             Self::Zstd(_) => vec![],
         }
     }
-
-    /// Skips the member without decompressing it, if its `sl` states `expected` decompressed bytes.
-    pub(super) fn skip_member(&mut self, expected: u64) -> Result<bool, ReadErrorKind> {
-        match self {
-            Self::Gzip(members) => members.skip_member(expected),
-            Self::Zstd(_) => Ok(false),
-        }
-    }
 }
 
 impl<R: Read> WindowInput for Members<R> {

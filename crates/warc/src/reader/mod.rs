@@ -53,7 +53,6 @@ pub struct Reader<R> {
     start: RecordStart,
     version: Option<Version>,
     deviations: Vec<Deviation>,
-    trusts_skip_lengths: bool,
     damage: Damage,
 }
 
@@ -106,17 +105,8 @@ impl<R: Read> Reader<R> {
             start: RecordStart::new(offset),
             version: None,
             deviations: Vec::new(),
-            trusts_skip_lengths: false,
             damage: Damage::default(),
         }
-    }
-
-    /// Makes the reader skip unread blocks by the `sl` field of their gzip members, where that field
-    /// agrees with the record's length. Skipped bytes are not checked.
-    #[must_use]
-    pub fn trusting_skip_lengths(mut self) -> Self {
-        self.trusts_skip_lengths = true;
-        self
     }
 
     /// The deviations tolerated since the last call of [`Reader::next_record`] began: those at the end of
@@ -216,27 +206,14 @@ impl<R: Read> Reader<R> {
     }
 
     fn skip_rest(&mut self, left: u64) -> Result<Extent, ReadErrorKind> {
-        if !self.skip_by_length(left)? {
-            self.skip_block(left)?;
-            self.skip_line_ends()?;
-            // The checksum is at the end of a member.
-            self.source.peek(1)?;
-        }
+        self.skip_block(left)?;
+        self.skip_line_ends()?;
+        // The checksum is at the end of a member.
+        self.source.peek(1)?;
         Ok(Extent {
             offset: self.start.offset,
             length: self.source.consumed() - self.start.offset,
         })
-    }
-
-    /// Skips the gzip member without decompressing it, if enabled and possible.
-    fn skip_by_length(&mut self, left: u64) -> Result<bool, ReadErrorKind> {
-        if !self.trusts_skip_lengths || self.start.is_within_member() {
-            return Ok(false);
-        }
-        let length = (self.source.here().inner - self.start.inner)
-            .saturating_add(left)
-            .saturating_add(4);
-        self.source.skip_member(length)
     }
 
     fn skip_block(&mut self, mut left: u64) -> Result<(), ReadErrorKind> {

@@ -155,19 +155,6 @@ impl<R: Read> Source<R> {
             Self::Compressed(input) => input.source_mut().take_deviations(),
         }
     }
-
-    /// Skips the rest of the member by its `sl`, if the `sl` states `length` decompressed bytes.
-    pub(super) fn skip_member(&mut self, length: u64) -> Result<bool, ReadErrorKind> {
-        let Self::Compressed(input) = self else {
-            return Ok(false);
-        };
-        if !input.source_mut().skip_member(length)? {
-            return Ok(false);
-        }
-        let left = input.bytes().len();
-        input.consume(left);
-        Ok(true)
-    }
 }
 
 impl<R: Read + Seek> Source<R> {

@@ -6,9 +6,11 @@ use std::path::Path;
 
 use flate2::write::GzEncoder;
 use urldb_warc::draft::{Exchange, OriginalCapture, warcinfo};
+use urldb_warc::header::InvalidField;
 use urldb_warc::http::{HttpVersion, ResponseHead, render_request_head};
 use urldb_warc::index::{CdxjIndex, INDEX_DIRECTORY};
 use urldb_warc::reader::ReadError;
+use urldb_warc::segment::SegmentHeaders;
 use urldb_warc::{
     CdxjLine, Digest, Extent, FindingCode, Header, Reader, RecordDraft, RecordId, WarcDate,
 };
@@ -19,13 +21,9 @@ pub(crate) const BODY: &[u8] = b"name,ra,dec\nM31,10.68,41.27\n";
 /// All lines of the index, in order.
 pub(crate) fn index_text(dir: &Path) -> String {
     let index = CdxjIndex::open(&dir).expect("an index");
-    let mut lines = index.into_lines().expect("an index");
-    let mut text = String::new();
-    while let Some(line) = lines.next_text().expect("read") {
-        text += &line;
-        text.push('\n');
-    }
-    text
+    let lines = index.into_lines().expect("an index");
+    let text = |line: CdxjLine| line.render().expect("valid") + "\n";
+    lines.map(|line| text(line.expect("read"))).collect()
 }
 
 /// Makes the index one segment with these lines, valid or not, in this order.
@@ -243,4 +241,21 @@ pub(crate) fn line(key: &str, n: u64) -> CdxjLine {
         vary: None,
         truncated: None,
     }
+}
+
+/// Splits a record into segments with blocks of at most `limit` bytes (at least one). `write` gets the
+/// header of each segment, its block, and the length of the block; a record that fits is passed on
+/// unchanged. `new_id` makes the ids of the continuations.
+pub(crate) fn split_record<E: From<InvalidField>>(
+    header: &Header,
+    (mut block, block_length): (impl Read, u64),
+    limit: u64,
+    mut new_id: impl FnMut() -> RecordId,
+    mut write: impl FnMut(&Header, &mut dyn Read, u64) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut headers = SegmentHeaders::new(header.clone(), block_length, limit);
+    while let Some((segment, length)) = headers.next_segment(&mut new_id)? {
+        write(&segment, &mut (&mut block).take(length), length)?;
+    }
+    Ok(())
 }

@@ -11,13 +11,13 @@ use urldb_warc::files::FileSource;
 use urldb_warc::finding::Severity;
 use urldb_warc::http::StoredRequest;
 use urldb_warc::index::{IndexError, index_lines_of, rebuild_index};
-use urldb_warc::segment::{SegmentPosition, StoredSegments, split_record};
+use urldb_warc::segment::{SegmentPosition, StoredSegments};
 use urldb_warc::verify::{copy_payload, verify_archive};
 use urldb_warc::{
     CdxjLine, Compression, Digest, DigestAlgorithm, FindingCode, Reader, Version, Writer,
 };
 
-use crate::common::{URL, drafts, gzip, id, index_text, named};
+use crate::common::{URL, drafts, gzip, id, index_text, named, split_record};
 
 fn key(url: &str) -> String {
     format!("key-of-{}", url.replace(' ', "_"))

@@ -5,11 +5,10 @@ use std::fs;
 use urldb_warc::cdxj::CONTINUATION_MIME;
 use urldb_warc::index::{index_lines_of, rebuild_index};
 use urldb_warc::repair::recover;
-use urldb_warc::segment::split_record;
 use urldb_warc::verify::verify_archive;
 use urldb_warc::{Compression, Digest, DigestAlgorithm, FindingCode, Header, RecordType, Writer};
 
-use crate::common::{URL, gzip, id};
+use crate::common::{URL, gzip, id, split_record};
 use crate::verify::{codes, key, verify};
 
 #[test]

@@ -7,11 +7,11 @@ use std::io::{Cursor, Read};
 use proptest::prelude::*;
 use urldb_warc::draft::warcinfo;
 use urldb_warc::header::InvalidField;
-use urldb_warc::segment::{SegmentError, SegmentJoiner, split_record};
+use urldb_warc::segment::{SegmentError, SegmentJoiner};
 use urldb_warc::writer::{ArchiveFileError, FileSeries, WriteErrorKind, WriteOptions};
 use urldb_warc::{Compression, Header, RecordType, Version, Writer};
 
-use crate::common::{BODY, date, drafts, id, read_all};
+use crate::common::{BODY, date, drafts, id, read_all, split_record};
 
 fn written(version: Version) -> String {
     let mut writer = Writer::new(Vec::new(), Compression::None).with_version(version);
