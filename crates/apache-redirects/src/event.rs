@@ -51,19 +51,18 @@ pub struct Work(Rc<Cell<u64>>);
 
 impl Default for Work {
     fn default() -> Self {
-        Self(Rc::new(Cell::new(2 << 30)))
-    }
-}
-
-impl From<Rc<Cell<u64>>> for Work {
-    fn from(units: Rc<Cell<u64>>) -> Self {
-        Self(units)
+        Self::of(2 << 30)
     }
 }
 
 impl Work {
+    /// So many units of work.
+    pub fn of(units: u64) -> Self {
+        Self(Rc::new(Cell::new(units)))
+    }
+
     /// Takes units away; false if not so many are left, and then none are.
-    pub(crate) fn spend(&self, units: u64) -> bool {
+    pub fn spend(&self, units: u64) -> bool {
         let left = self.0.get().checked_sub(units);
         self.0.set(left.unwrap_or_default());
         left.is_some()

@@ -53,36 +53,20 @@ struct Promise<'a> {
     status: u16,
     /// The target with its variables.
     target: Option<&'a str>,
-    paths: PromisedPaths<'a>,
+    /// The only path, without a promise for all below it.
+    path: Option<&'a str>,
+    /// The pattern of the paths. Without path and pattern, the rule is about all of a folder, without a promise.
+    pattern: Option<&'a Pattern>,
     conditions: &'a [Condition],
     percent: Percent,
 }
 
-/// The paths of a promise.
-#[derive(Clone, Copy)]
-enum PromisedPaths<'a> {
-    /// All of a folder, without a promise.
-    Whole,
-    /// One path, and without promise all below it.
-    Below(&'a str),
-    Matching(&'a Pattern),
-}
-
-impl PromisedPaths<'_> {
+impl Promise<'_> {
     /// The promised paths; `None` if they are too many.
-    fn texts(self) -> Option<Vec<String>> {
-        match self {
-            Self::Whole => None,
-            Self::Below(path) => Some(vec![path.to_owned()]),
-            Self::Matching(pattern) => pattern.texts(),
-        }
-    }
-
-    /// Whether the rule has no other paths than the promised ones, and those below them.
-    fn is_exact(self) -> bool {
-        match self {
-            Self::Whole | Self::Below(_) => true,
-            Self::Matching(pattern) => pattern.is_exact(),
+    fn texts(&self) -> Option<Vec<String>> {
+        match self.path {
+            Some(path) => Some(vec![path.to_owned()]),
+            None => self.pattern?.texts(),
         }
     }
 }
@@ -159,7 +143,8 @@ impl<'a> Promises<'a> {
             line: rule.line,
             status,
             target,
-            paths: PromisedPaths::Matching(&rule.pattern),
+            path: None,
+            pattern: Some(&rule.pattern),
             conditions: &rule.conditions,
             percent: Percent::Escape,
         })
@@ -174,7 +159,7 @@ impl<'a> Promises<'a> {
         take: &mut dyn FnMut(RuleEvent) -> Result<(), E>,
     ) -> Result<(), E> {
         let many = "the pattern has more than 16 texts, or is not understood";
-        let found = promise.and_then(|it| Ok((it.paths.texts().ok_or(("pattern", many))?, it)));
+        let found = promise.and_then(|it| Ok((it.texts().ok_or(("pattern", many))?, it)));
         let (texts, promise) = match found {
             Ok(found) => found,
             Err((code, why)) => {
@@ -192,7 +177,7 @@ impl<'a> Promises<'a> {
             return Err(OutOfWork { file, line }.into());
         }
         let is_unreachable = |it: &Outcome| matches!(it, Outcome::Unreachable(_));
-        if promise.paths.is_exact() && outcomes.iter().all(is_unreachable) {
+        if promise.pattern.is_none_or(Pattern::is_exact) && outcomes.iter().all(is_unreachable) {
             let why = outcomes
                 .into_iter()
                 .find_map(|it| match it {
@@ -304,7 +289,7 @@ impl<'a> Promises<'a> {
             return Outcome::Note(folder.note(promise.line, "condition", why));
         }
         let why = self.other_answer(folder, promise, url, lookup.as_ref(), &others);
-        let is_reached_below = matches!(promise.paths, PromisedPaths::Below(_))
+        let is_reached_below = promise.path.is_some()
             && ["/", "/-/-"].iter().any(|end| {
                 let path = format!("{path}{end}");
                 self.tree
@@ -355,9 +340,9 @@ impl<'a> Promises<'a> {
         text: &str,
         request: &Request<'_>,
     ) -> Result<String, LeftOut> {
-        let target = match promise.paths {
-            PromisedPaths::Whole | PromisedPaths::Below(_) => template.to_owned(),
-            PromisedPaths::Matching(pattern) => {
+        let target = match promise.pattern {
+            None => template.to_owned(),
+            Some(pattern) => {
                 let captures = self.tree.matcher.find(pattern, &decoded(text)).captures();
                 let is_known = captures.is_some() || !template.contains('$');
                 let captures: Captures = captures.unwrap_or_default();
@@ -429,16 +414,18 @@ fn of_redirect(id: RuleId, redirect: &Redirect) -> Result<Promise<'_>, LeftOut> 
     if (300..400).contains(&redirect.status) && !is_redirect(redirect.status) {
         return Err(("status", "the status is no redirect to another URL"));
     }
+    let (path, pattern) = match &redirect.paths {
+        Paths::Whole => (None, None),
+        Paths::Below(path) => (Some(&**path), None),
+        Paths::Matching(pattern) => (None, Some(pattern)),
+    };
     Ok(Promise {
         id,
         line: redirect.line,
         status: redirect.status,
         target: redirect.target.as_deref(),
-        paths: match &redirect.paths {
-            Paths::Whole => PromisedPaths::Whole,
-            Paths::Below(path) => PromisedPaths::Below(path),
-            Paths::Matching(pattern) => PromisedPaths::Matching(pattern),
-        },
+        path,
+        pattern,
         conditions: &[],
         percent: Percent::Plain,
     })

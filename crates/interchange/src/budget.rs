@@ -3,9 +3,7 @@
 //! The units of a piece of work are guesses that depend on the input alone, so a list is read, or refused, on every machine
 //! alike.
 
-use std::cell::Cell;
 use std::io::{self, Read};
-use std::rc::Rc;
 
 use urldb_apache_redirects::Work;
 
@@ -18,7 +16,7 @@ const LINE: u64 = 127;
 
 /// The rest of the work of a command. Clones share it.
 #[derive(Debug, Clone)]
-pub struct Budget(Rc<Cell<u64>>);
+pub struct Budget(Work);
 
 /// The error of a command whose lists take too much work.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
@@ -36,7 +34,7 @@ impl Default for Budget {
 impl Budget {
     /// A budget of so many units.
     pub fn of(units: u64) -> Self {
-        Self(Rc::new(Cell::new(units)))
+        Self(Work::of(units))
     }
 
     /// Takes units away.
@@ -44,14 +42,12 @@ impl Budget {
     /// # Errors
     /// If not so many are left. Then none are.
     pub(crate) fn spend(&self, units: u64) -> Result<(), Exhausted> {
-        let left = self.0.get().checked_sub(units);
-        self.0.set(left.unwrap_or_default());
-        left.map(|_| ()).ok_or(Exhausted)
+        self.0.spend(units).then_some(()).ok_or(Exhausted)
     }
 
     /// The same budget, for the rules of Apache.
     pub(crate) fn work(&self) -> Work {
-        Work::from(Rc::clone(&self.0))
+        self.0.clone()
     }
 
     /// A reader of text, which takes its bytes and lines from the budget.

@@ -22,12 +22,6 @@ pub struct HtaccessTree {
     bytes: u64,
 }
 
-impl Default for HtaccessTree {
-    fn default() -> Self {
-        Self::new(&Budget::default())
-    }
-}
-
 impl HtaccessTree {
     /// A tree without files, whose rules are compared within a budget.
     pub fn new(budget: &Budget) -> Self {

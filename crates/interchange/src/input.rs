@@ -8,7 +8,7 @@ use lzma_rust2::XzReader;
 use urldb_files::RootFile;
 
 use crate::budget::Budget;
-use crate::controls::{TextReader, control_in};
+use crate::controls::control_in;
 use crate::model::ReadError;
 
 /// The size limit of a decompressed capture, in bytes.
@@ -16,6 +16,10 @@ pub(crate) const MAX_UNPACKED: u64 = 4 << 30;
 
 /// The limit of the memory that xz takes, in KiB: `xz -9` needs 64 MiB for what it may repeat, and little more.
 const MAX_XZ_MEMORY: u32 = 65 << 10;
+
+/// The first bytes of gzip and of xz.
+const GZIP: &[u8] = &[0x1f, 0x8b];
+const XZ: &[u8] = b"\xfd7zXZ\0";
 
 /// The length limit of a line, in bytes. Index lines with long URLs are shorter.
 pub const MAX_LINE: usize = 1 << 20;
@@ -36,34 +40,16 @@ pub fn unpacked(
     mut input: impl BufRead + 'static,
     budget: &Budget,
 ) -> io::Result<Box<dyn BufRead>> {
-    let unpacked: Box<dyn Read> = match Packing::of(&mut input)? {
-        None => Box::new(input),
-        Some(Packing::Gzip) => Box::new(MultiGzDecoder::new(input)),
-        Some(Packing::Xz) => Box::new(XzReader::new_mem_limit(input, true, MAX_XZ_MEMORY)),
+    let start = input.fill_buf()?;
+    let unpacked: Box<dyn Read> = if start.starts_with(GZIP) {
+        Box::new(MultiGzDecoder::new(input))
+    } else if start.starts_with(XZ) {
+        Box::new(XzReader::new_mem_limit(input, true, MAX_XZ_MEMORY))
+    } else {
+        Box::new(input)
     };
     let unpacked = budget.reader(unpacked);
     Ok(Box::new(BufReader::with_capacity(64 * 1024, unpacked)))
-}
-
-/// The compression of an input.
-#[derive(Debug, Clone, Copy)]
-enum Packing {
-    Gzip,
-    Xz,
-}
-
-impl Packing {
-    /// Consumes nothing.
-    fn of(input: &mut impl BufRead) -> io::Result<Option<Self>> {
-        let start = input.fill_buf()?;
-        Ok(if start.starts_with(&[0x1f, 0x8b]) {
-            Some(Self::Gzip)
-        } else if start.starts_with(b"\xfd7zXZ\0") {
-            Some(Self::Xz)
-        } else {
-            None
-        })
-    }
 }
 
 /// Whether `input` is compressed. Consumes nothing.
@@ -71,7 +57,8 @@ impl Packing {
 /// # Errors
 /// If `input` fails.
 pub fn is_packed(input: &mut impl BufRead) -> io::Result<bool> {
-    Ok(Packing::of(input)?.is_some())
+    let start = input.fill_buf()?;
+    Ok(start.starts_with(GZIP) || start.starts_with(XZ))
 }
 
 /// Reads a document of at most `most` bytes to its end.
@@ -81,10 +68,12 @@ pub(crate) fn read_document(
     file: &Arc<str>,
 ) -> Result<String, ReadError> {
     let mut bytes = vec![];
-    let limited = LimitedReader::new(input, most);
-    TextReader::new(limited)
+    LimitedReader::new(input, most)
         .read_to_end(&mut bytes)
         .map_err(ReadError::input(file))?;
+    if let Some(found) = control_in(&bytes) {
+        return Err(ReadError::malformed(file, found.line, found.message()));
+    }
     String::from_utf8(bytes).map_err(|error| {
         let start = error
             .as_bytes()

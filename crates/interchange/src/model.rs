@@ -10,8 +10,6 @@ use serde::{Deserialize, Serialize};
 use urldb_canon::{Identity, RequestUrl, Scheme, identify, kind_of_held};
 use urldb_format::{Algorithm, Digest, HELD_URIS, Mapping, Metadata, Record};
 
-use crate::controls::ControlCharacter;
-
 /// A location in a source.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Location {
@@ -396,12 +394,9 @@ impl ReadError {
 
     pub(crate) fn input(file: &Arc<str>) -> impl Fn(io::Error) -> Self + use<> {
         let file = Arc::clone(file);
-        move |source| match ControlCharacter::of(&source) {
-            Some(found) => Self::malformed(&file, found.line, found.message()),
-            None => Self::Input {
-                file: Arc::clone(&file),
-                source,
-            },
+        move |source| Self::Input {
+            file: Arc::clone(&file),
+            source,
         }
     }
 }

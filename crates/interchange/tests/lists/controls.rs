@@ -57,7 +57,7 @@ fn formats() -> Vec<(&'static str, String, Box<Read>)> {
         ("annex", format!("{{\"key\": \"SHA256-s6--{a}\", \"whereis\": [{{\"urls\": [\"http://a.test/1\"]}}]}}\n"), Box::new(|bytes, sink| annex::read(bytes, &"f".into(), sink))),
         ("redirects", "# x\n/a /b 301\n/c http://d.test/ 302\n".to_owned(), Box::new(|bytes, sink| redirects::read(bytes, &"f".into(), BASE, &Budget::default(), sink))),
         ("htaccess", "# x\nRewriteEngine on\nRewriteRule ^a$ http://b.test/ [R=301,L]\nRedirect /c http://d.test/\n".to_owned(), Box::new(|bytes, sink| {
-            let mut tree = HtaccessTree::default();
+            let mut tree = HtaccessTree::new(&Budget::default());
             tree.add(bytes, "", &"f".into())?;
             tree.read(BASE, sink)
         })),

@@ -11,7 +11,7 @@ use crate::common::Taken;
 /// Reads the files of a tree, each with its folder.
 fn read_tree(files: &[(&str, &str)], base: &str) -> (Taken, Result<(), ReadError>) {
     Taken::with_result(|sink| {
-        let mut tree = HtaccessTree::default();
+        let mut tree = HtaccessTree::new(&Budget::default());
         for (folder, text) in files {
             let file = format!("{folder}.htaccess").into();
             tree.add(text.as_bytes(), folder, &file)?;

@@ -960,7 +960,7 @@ fn redirects_of_apache() {
         }
     });
     compare("htaccess", &files, &|bytes, path, sink| {
-        let mut tree = HtaccessTree::default();
+        let mut tree = HtaccessTree::new(&Budget::default());
         tree.add(bytes, "", &path.display().to_string().into())?;
         tree.read("http://a.test/", sink)
     });
