@@ -37,8 +37,8 @@ pub(super) struct Copies<'a> {
 
 /// A copy of a file that is to be stored.
 enum Source {
-    Here(RootFile),
-    Fetched(TempDir, RootFile),
+    /// The file, and the temporary folder that it is in.
+    Copy(RootFile, Option<TempDir>),
     /// A later run copies it.
     Later,
     /// There is no good copy anywhere.
@@ -82,17 +82,15 @@ impl Copies<'_> {
         }
         let mut room = self.most;
         for file in lacking {
-            let copy = match self.source(&file, survey, &mut room)? {
-                Source::Here(copy) => give(&store, &file, &copy),
-                Source::Fetched(_folder, copy) => give(&store, &file, &copy),
+            match self.source(&file, survey, &mut room)? {
+                Source::Copy(copy, _folder) => give(&store, &file, &copy)?,
                 // A lost file keeps no place from getting the manifest.
                 Source::Nowhere if survey.is_complete() => {
                     waiting -= 1;
                     continue;
                 }
                 Source::Later | Source::Nowhere => continue,
-            };
-            copy?;
+            }
             waiting -= 1;
             report.add(&file);
             let place = &mut survey.places[index];
@@ -118,7 +116,7 @@ impl Copies<'_> {
         room: &mut u64,
     ) -> Result<Source, StoreError> {
         if let Some(copy) = copy_here(self.folder, self.cache, file) {
-            return Ok(Source::Here(copy));
+            return Ok(Source::Copy(copy, None));
         }
         if !survey.has(file) {
             return Ok(Source::Nowhere);
@@ -129,7 +127,7 @@ impl Copies<'_> {
         *room = room.saturating_sub(file.length);
         let fetched = self.cache.fetch(file, survey.having(file))?;
         Ok(fetched.map_or(Source::Nowhere, |(folder, copy)| {
-            Source::Fetched(folder, copy)
+            Source::Copy(copy, Some(folder))
         }))
     }
 

@@ -176,27 +176,31 @@ impl RemoteStore {
         };
         let cache = FileCache::of(config);
         let (place, seen) = (first.location().to_string(), cache.seen_serial());
-        let state = first.manifest_state();
-        let is_away = state.is_err();
-        let fault = match &state {
-            Ok(ManifestState::Good(manifest)) if manifest.serial() >= seen => None,
+        let mut is_away = false;
+        let (fault, mut manifest) = match first.manifest_state() {
+            Ok(ManifestState::Good(manifest)) if manifest.serial() >= seen => {
+                cache.keep_manifest(&manifest);
+                (None, Ok(manifest))
+            }
             Ok(ManifestState::Good(manifest)) => {
                 let whose = "this machine has seen";
-                Some(Fact::manifest_older(&place, manifest.serial(), whose, seen))
+                let fault = Fact::manifest_older(&place, manifest.serial(), whose, seen);
+                (Some(fault), Ok(manifest))
             }
-            Ok(ManifestState::Absent) => Some(Fact::manifest_missing(&place)),
-            Ok(ManifestState::Damaged(why)) => Some(Fact::manifest_damaged(&place, why)),
-            Err(error) => Some(Fact::away(&place, error)),
+            Ok(ManifestState::Absent) => (
+                Some(Fact::manifest_missing(&place)),
+                Ok(Manifest::default()),
+            ),
+            Ok(ManifestState::Damaged(why)) => {
+                let fault = Fact::manifest_damaged(&place, &why);
+                (Some(fault.clone()), Err(anyhow::anyhow!(fault)))
+            }
+            Err(error) => {
+                is_away = true;
+                (Some(Fact::away(&place, &error)), Err(error.into()))
+            }
         };
         let mut offline = None;
-        let mut manifest = match state {
-            Ok(ManifestState::Good(manifest)) => Ok(manifest),
-            Ok(ManifestState::Absent) => Ok(Manifest::default()),
-            Ok(ManifestState::Damaged(why)) => {
-                Err(anyhow::anyhow!(Fact::manifest_damaged(&place, &why)))
-            }
-            Err(error) => Err(error.into()),
-        };
         if let Some(why) = fault {
             let serial = manifest.as_ref().map_or(0, Manifest::serial);
             let known = cache.latest_manifest(&stores[1..])?;
@@ -208,8 +212,6 @@ impl RemoteStore {
                 manifest = Ok(known);
                 offline = Some(format!("{why}; this is the archive as {whose}"));
             }
-        } else if let Ok(manifest) = &manifest {
-            cache.keep_manifest(manifest);
         }
         Ok(Some(Self {
             stores: stores.into(),

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -21,7 +21,7 @@ use urldb_text::sanitize;
 
 use crate::answers::{ObjectPage, element};
 use crate::credentials::Credentials;
-use crate::error::{StoreError, StoreErrorKind, too_many};
+use crate::error::{StoreError, StoreErrorKind, too_many, unreadable};
 use crate::listing::{ListedObject, Listing};
 use crate::location::BucketLocation;
 use crate::objects::{Objects, PART, Session};
@@ -321,17 +321,13 @@ impl<'a> Upload<'a> {
     fn put(&mut self, file: &mut File, part: u64) -> Result<(u64, [u8; 32]), StoreError> {
         let (mut hasher, mut total) = (Sha256::new(), 0);
         let name = self.name;
-        let unreadable = |error: io::Error| {
-            let text = format!("{name} cannot be read: {error}");
-            StoreError::new(StoreErrorKind::Local, text)
-        };
         loop {
             let mut chunk = Vec::new();
             // Reading a part from the disk is short beside sending it.
             let read = file
                 .take(part)
                 .read_to_end(&mut chunk)
-                .map_err(unreadable)?;
+                .map_err(unreadable(&name))?;
             if read == 0 && self.number > 0 {
                 break;
             }

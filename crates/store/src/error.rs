@@ -80,3 +80,11 @@ impl From<StoreError> for std::io::Error {
         Self::new(kind, error)
     }
 }
+
+/// The error of a local file that cannot be read.
+pub(crate) fn unreadable(file: &impl std::fmt::Display) -> impl Fn(std::io::Error) -> StoreError {
+    move |error| {
+        let problem = format!("{file} cannot be read: {error}");
+        StoreError::new(StoreErrorKind::Local, problem)
+    }
+}

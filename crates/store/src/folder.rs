@@ -4,7 +4,7 @@
 //! file until all its bytes are on the disk, and then gets its name. No link leads out of the folder.
 
 use std::fs::{File, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
 use std::thread::sleep;
@@ -21,7 +21,7 @@ use crate::error::{StoreError, StoreErrorKind, too_many};
 use crate::listing::{ListedObject, Listing};
 use crate::location::Location;
 use crate::manifest::LARGEST_MANIFEST;
-use crate::objects::{Objects, Session};
+use crate::objects::{Objects, Session, copy_hashed};
 
 /// The file whose lock a writer has.
 const LOCK: &str = ".lock";
@@ -31,9 +31,6 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The time between two looks at the lock.
 const PAUSE: Duration = Duration::from_millis(10);
-
-/// Bytes of a large file that are copied at once.
-const COPIED: usize = 1 << 20;
 
 /// The age of a temporary file that no process can be writing any more.
 const UNUSED: Duration = Duration::from_hours(24);
@@ -201,23 +198,14 @@ impl Session for FolderSession<'_> {
 
     fn put_parts(&self, name: &str, mut file: File, _: u64) -> Result<(u64, [u8; 32]), StoreError> {
         let object = self.0.file(name)?;
-        let (mut length, mut hasher) = (0, Sha256::new());
+        let mut copied = (0, [0; 32]);
         object
             .replace_with(|output| {
-                let mut buffer = vec![0; COPIED];
-                loop {
-                    match file.read(&mut buffer)? {
-                        0 => return Ok::<_, io::Error>(()),
-                        read => {
-                            hasher.update(&buffer[..read]);
-                            output.write_all(&buffer[..read])?;
-                            length += read as u64;
-                        }
-                    }
-                }
+                copied = copy_hashed(&mut file, output)?;
+                Ok::<_, io::Error>(())
             })
             .map_err(|error| self.0.failed(&error, name, "writing"))?;
-        Ok((length, hasher.finalize().into()))
+        Ok(copied)
     }
 
     fn delete(&self, name: &str) -> Result<(), StoreError> {

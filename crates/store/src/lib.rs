@@ -51,7 +51,7 @@ pub use location::{BucketLocation, InvalidLocation, Location};
 pub use manifest::{
     InvalidManifest, MANIFEST_NAME, Manifest, ManifestChange, StoredFile, check_name,
 };
+pub use objects::hash;
 pub use restore::ManifestState;
 pub use store::{ChangeOutcome, Store, StoreOptions, first_that_has};
 pub use stored_input::StoredInput;
-pub use transfer::hash;

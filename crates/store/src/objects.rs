@@ -2,9 +2,11 @@
 
 use std::fmt::Debug;
 use std::fs::File;
+use std::io::{self, Read, Write};
 use std::ops::Range;
 
 use bytes::Bytes;
+use sha2::{Digest, Sha256};
 use urldb_http::Budget;
 
 use crate::error::StoreError;
@@ -49,4 +51,32 @@ pub(crate) trait Session {
 
     /// All objects; an error if there are more than `most`.
     fn list(&self, most: usize) -> Result<Listing, StoreError>;
+}
+
+/// The length and the SHA-256 of a file.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn hash(file: impl Read) -> io::Result<(u64, [u8; 32])> {
+    copy_hashed(file, &mut io::sink())
+}
+
+/// Copies a file, and returns its length and its SHA-256.
+pub(crate) fn copy_hashed(
+    mut file: impl Read,
+    output: &mut impl Write,
+) -> io::Result<(u64, [u8; 32])> {
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 1 << 20];
+    let mut length = 0;
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok((length, hasher.finalize().into())),
+            read => {
+                hasher.update(&buffer[..read]);
+                output.write_all(&buffer[..read])?;
+                length += read as u64;
+            }
+        }
+    }
 }

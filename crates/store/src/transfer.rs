@@ -1,17 +1,17 @@
 //! The bytes of files in the store: written, read, and compared.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use urldb_files::{Limit, RootFile};
 
 use crate::budgets::Budgets;
-use crate::error::{StoreError, StoreErrorKind};
+use crate::error::{StoreError, StoreErrorKind, unreadable};
 use crate::listing::Listing;
 use crate::manifest::{StoredFile, check_name};
-use crate::objects::{PART, Session};
+use crate::objects::{PART, Session, hash};
 use crate::store::Store;
 
 impl Store {
@@ -28,22 +28,16 @@ impl Store {
                 format!("{name} cannot be stored: {problem}"),
             )
         })?;
-        let unreadable = |error: io::Error| {
-            StoreError::new(
-                StoreErrorKind::Local,
-                format!("{local} cannot be read: {error}"),
-            )
-        };
         let length = local
             .open()
             .and_then(|file| file.metadata())
-            .map_err(unreadable)?
+            .map_err(unreadable(local))?
             .len();
         if length <= PART {
-            let bytes = local.read(Limit::bytes(PART)).map_err(unreadable)?;
+            let bytes = local.read(Limit::bytes(PART)).map_err(unreadable(local))?;
             self.upload_small(name, &bytes.into())
         } else {
-            self.upload_large(name, || local.open().map_err(unreadable), length)
+            self.upload_large(name, || local.open().map_err(unreadable(local)), length)
         }
     }
 
@@ -93,13 +87,7 @@ impl Store {
             }
             None => {}
         }
-        let local = hash(open()?).map_err(|error| {
-            StoreError::new(
-                StoreErrorKind::Local,
-                format!("{name} cannot be read: {error}"),
-            )
-        })?;
-        let file = stored(local);
+        let file = stored(hash(open()?).map_err(unreadable(&name))?);
         self.compare_object(&file)?;
         Ok(file)
     }
@@ -215,16 +203,11 @@ impl Store {
     /// # Errors
     /// When the local file has other bytes, or the object cannot be written.
     pub fn mend(&self, file: &StoredFile, local: &RootFile) -> Result<(), StoreError> {
-        let failed = |problem: String| StoreError::new(StoreErrorKind::Local, problem);
-        let open = || {
-            local
-                .open()
-                .map_err(|error| failed(format!("{local} cannot be read: {error}")))
-        };
-        let known =
-            hash(open()?).map_err(|error| failed(format!("{local} cannot be read: {error}")))?;
+        let open = || local.open().map_err(unreadable(local));
+        let known = hash(open()?).map_err(unreadable(local))?;
         if known != (file.length, file.sha256) {
-            return Err(failed(format!("{local} is damaged")));
+            let problem = format!("{local} is damaged");
+            return Err(StoreError::new(StoreErrorKind::Local, problem));
         }
         let input = open()?;
         self.objects
@@ -242,23 +225,4 @@ fn range(
 ) -> Result<Bytes, StoreError> {
     let end = from.saturating_add(length.min(PART)).min(file.length);
     session.range(&file.name, file.length, from.min(end)..end)
-}
-
-/// The length and the SHA-256 of a file.
-///
-/// # Errors
-/// When the file cannot be read.
-pub fn hash(mut file: impl Read) -> io::Result<(u64, [u8; 32])> {
-    let mut hasher = Sha256::new();
-    let mut buffer = vec![0; 128 * 1024];
-    let mut length = 0;
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok((length, hasher.finalize().into())),
-            read => {
-                hasher.update(&buffer[..read]);
-                length += read as u64;
-            }
-        }
-    }
 }

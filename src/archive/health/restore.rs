@@ -166,12 +166,8 @@ struct Settling<'a> {
 
 impl Settling<'_> {
     fn settle(&mut self, name: &str) -> anyhow::Result<Settled> {
-        let lose = || BTreeSet::from([name.to_owned()]);
         if is_index_file(name) {
-            self.publish(&ManifestChange {
-                lose: lose(),
-                ..ManifestChange::default()
-            })?;
+            self.lose(name, vec![])?;
             return Ok(Settled::Index);
         }
         let manifest = self.manifest;
@@ -186,11 +182,7 @@ impl Settling<'_> {
             let names: Vec<String> = recalled.iter().map(|file| file.name.clone()).collect();
             gone.retain(|name| !names.contains(name));
             forget_captures(self.config, &gone, self.ambient)?;
-            self.publish(&ManifestChange {
-                add: recalled,
-                lose: lose(),
-                ..ManifestChange::default()
-            })?;
+            self.lose(name, recalled)?;
             return Ok(Settled::Recalled(names));
         }
         // The captures of damaged records are lost, and the ledger does not know which ones those are.
@@ -198,11 +190,17 @@ impl Settling<'_> {
         if let Some(salvaged) = self.salvage(name)? {
             return Ok(salvaged);
         }
-        self.publish(&ManifestChange {
-            lose: lose(),
-            ..ManifestChange::default()
-        })?;
+        self.lose(name, vec![])?;
         Ok(Settled::Lost)
+    }
+
+    /// Names a file as lost, and these files in its place.
+    fn lose(&mut self, name: &str, add: Vec<StoredFile>) -> anyhow::Result<()> {
+        self.publish(&ManifestChange {
+            add,
+            lose: BTreeSet::from([name.to_owned()]),
+            ..ManifestChange::default()
+        })
     }
 
     fn publish(&mut self, change: &ManifestChange) -> anyhow::Result<()> {
@@ -234,7 +232,7 @@ impl Settling<'_> {
         let mut copies = vec![];
         let local = self.folder.file(name);
         if local.is_file() {
-            copies.extend(FileCopy::of_file(&local, self.folder)?);
+            copies.push(FileCopy::of_file(&local, self.folder)?);
         }
         for place in &self.survey.places {
             copies.extend(FileCopy::of_object(place, name, self.folder)?);
@@ -345,12 +343,12 @@ impl FileCopy {
     }
 
     /// A file of this machine.
-    fn of_file(file: &RootFile, archive: &Root) -> anyhow::Result<Option<Self>> {
+    fn of_file(file: &RootFile, archive: &Root) -> anyhow::Result<Self> {
         let name = file.name().to_string_lossy().into_owned();
         let copy = Self::new(&name, archive)?;
         let mut output: File = copy.file.create_new()?;
         io::copy(&mut file.open()?, &mut output).with_context(|| format!("cannot copy {file}"))?;
-        Ok(Some(copy))
+        Ok(copy)
     }
 
     fn described(&self) -> anyhow::Result<StoredFile> {
