@@ -54,8 +54,7 @@ fn read_line(text: &str, line: u64, events: &mut FileEvents<'_, '_>) -> Result<(
             events.skip(line, "yt", "another program fetches the URL")?;
             continue;
         }
-        let item = url.item(events.file);
-        events.promise(item, &promise)?;
+        url.promise(&promise, events)?;
     }
     Ok(())
 }

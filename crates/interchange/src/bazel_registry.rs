@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::file_events::FileEvents;
 use crate::input::read_document;
 use crate::json_text::{JsonText, Value, integrity};
-use crate::model::{FilePromise, ReadError, Sink};
+use crate::model::{ReadError, Sink};
 use crate::sums::item_below;
 
 /// The size limit of a file. Real ones have some hundred bytes.
@@ -98,7 +98,7 @@ impl Reader<'_, '_> {
             return Ok(());
         };
         match fields.get("url") {
-            Some(url) => self.item(url, &promise)?,
+            Some(url) => url.promise(&promise, &mut self.events)?,
             None => self.events.refuse(line, "no-url", "there is no `url`")?,
         }
         let Some(mirrors) = fields.get("mirror_urls") else {
@@ -108,12 +108,9 @@ impl Reader<'_, '_> {
             let why = "`mirror_urls` is no list";
             return self.events.refuse(mirrors.line(), "bad-value", why);
         }
-        mirrors.items().try_for_each(|url| self.item(url, &promise))
-    }
-
-    fn item(&mut self, url: Value<'_>, promise: &FilePromise) -> Result<(), ReadError> {
-        let item = url.item(self.events.file);
-        self.events.promise(item, promise)
+        mirrors
+            .items()
+            .try_for_each(|url| url.promise(&promise, &mut self.events))
     }
 
     /// Patches or overlays: the digest of each name.

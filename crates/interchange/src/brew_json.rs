@@ -64,6 +64,5 @@ fn read_stable(stable: Value<'_>, events: &mut FileEvents<'_, '_>) -> Result<(),
         return events.skip(url.line(), code, "the source is a repository");
     }
     let promise = digest(checksum, Some(Algorithm::Sha256), events)?;
-    let item = url.item(events.file);
-    promise.map_or(Ok(()), |promise| events.promise(item, &promise))
+    promise.map_or(Ok(()), |promise| url.promise(&promise, events))
 }

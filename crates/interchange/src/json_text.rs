@@ -13,7 +13,7 @@ use urldb_format::Algorithm;
 use crate::digest::{self, DigestList, notice};
 use crate::file_events::FileEvents;
 use crate::input::{LineBreaks, read_document};
-use crate::model::{FilePromise, ListItem, Location, Notice, ReadError};
+use crate::model::{FilePromise, ListItem, ReadError};
 use crate::yaml::{YamlMark, YamlText};
 
 /// The size limit of a file that a program writes. Real ones have some 30 MB.
@@ -249,12 +249,15 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The item of a URL.
-    pub(crate) fn item(self, file: &Arc<str>) -> Result<ListItem, Notice> {
-        let location = Location::line(file, self.line());
+    /// Passes the item of a URL with its promise, or a notice.
+    pub(crate) fn promise(
+        self,
+        promise: &FilePromise,
+        events: &mut FileEvents<'_, '_>,
+    ) -> Result<(), ReadError> {
         match self.text() {
-            Some(url) => ListItem::new(location, &url),
-            None => Err(Notice::refused(location, "bad-value", "the URL is no text")),
+            Some(url) => events.promise(ListItem::new(events.at(self.line()), &url), promise),
+            None => events.refuse(self.line(), "bad-value", "the URL is no text"),
         }
     }
 }

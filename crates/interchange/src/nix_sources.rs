@@ -58,10 +58,7 @@ fn read_source<'a>(source: Value<'a>, events: &mut FileEvents<'_, '_>) -> Result
                 let why = format!("nixpkgs finds {text} at several hosts");
                 events.skip(url.line(), "mirror", &why)?;
             }
-            _ => {
-                let item = url.item(events.file);
-                events.promise(item, &promise)?;
-            }
+            _ => url.promise(&promise, events)?,
         }
     }
     Ok(())

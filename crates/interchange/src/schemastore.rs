@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::file_events::FileEvents;
 use crate::json_text::{JsonText, read_written};
-use crate::model::{ReadError, Sink};
+use crate::model::{FilePromise, ReadError, Sink};
 
 /// Reads a catalogue. Its URLs promise to answer, nothing else.
 ///
@@ -13,11 +13,11 @@ use crate::model::{ReadError, Sink};
 /// [`ReadError::Malformed`] if the file is no JSON object with the list `schemas`, [`ReadError::Input`] if it has more
 /// than 128 MiB.
 pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    let mut events = FileEvents { file, sink };
+    let (mut events, none) = (FileEvents { file, sink }, FilePromise::default());
     let text = read_written(input, file)?;
     for schema in JsonText::of_part(&text, 1).entries("schemas", file)? {
         match schema.get("url") {
-            Some(url) => events.pass(url.item(file))?,
+            Some(url) => url.promise(&none, &mut events)?,
             None => events.refuse(schema.line(), "no-url", "the schema has no `url`")?,
         }
         let Some(versions) = schema.get("versions") else {
@@ -27,7 +27,7 @@ pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result
             events.refuse(versions.line(), "bad-value", "`versions` is no object")?;
         }
         for (_, url) in versions.members() {
-            events.pass(url.item(file))?;
+            url.promise(&none, &mut events)?;
         }
     }
     Ok(())

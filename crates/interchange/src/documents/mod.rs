@@ -15,7 +15,7 @@ pub mod lychee;
 mod markdown;
 mod options;
 
-use std::io::{self, BufRead, Read};
+use std::io::{BufRead, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use self::collector::Collector;
 pub use self::options::DocumentOptions;
 use crate::controls::control_in;
 use crate::input::LineBreaks;
-use crate::model::{Location, Notice, ReadError, Sink};
+use crate::model::{ReadError, Sink};
 
 /// The size limit of a Markdown text, in bytes. Its parser needs up to a hundred times as much memory.
 pub const MAX_MARKDOWN: usize = 512 << 10;
@@ -84,17 +84,23 @@ pub fn read(
         DocumentKind::Markdown => MAX_MARKDOWN,
         _ => MAX_DOCUMENT,
     };
-    let bytes = match bounded(input, most).map_err(ReadError::input(file))? {
-        Ok(bytes) => bytes,
-        Err((code, message)) => {
-            let notice = Notice::refused(Location::line(file, 1), code, message);
-            return Ok(sink(notice.into())?);
-        }
-    };
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+    let mut bytes = vec![];
+    input
+        .take(most as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(ReadError::input(file))?;
     let mut collector = Collector::new(file, options, sink);
+    let events = &mut collector.events;
+    if bytes.len() > most {
+        let why = format!("the document has more than {} KiB", most >> 10);
+        return events.refuse(1, "too-large", &why);
+    }
+    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
+        let why = "the document is UTF-16; save it as UTF-8";
+        return events.refuse(1, "encoding", why);
+    }
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     if let Some(found) = control_in(bytes) {
-        let events = &mut collector.events;
         events.refuse(found.line, "control-character", found.message())?;
     }
     match kind {
@@ -120,21 +126,4 @@ pub fn read(
         }
     }
     collector.finish()
-}
-
-/// The whole input, or the code and the message of its refusal.
-type Bounded = Result<Vec<u8>, (&'static str, String)>;
-
-fn bounded(input: impl Read, most: usize) -> io::Result<Bounded> {
-    let mut bytes = Vec::new();
-    input.take(most as u64 + 1).read_to_end(&mut bytes)?;
-    if bytes.len() > most {
-        let message = format!("the document has more than {} KiB", most >> 10);
-        return Ok(Err(("too-large", message)));
-    }
-    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
-        let message = "the document is UTF-16; save it as UTF-8".to_owned();
-        return Ok(Err(("encoding", message)));
-    }
-    Ok(Ok(bytes))
 }
