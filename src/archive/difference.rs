@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 
+use anyhow::Context as _;
 use urldb_protocol::{Contents, TextDifference};
 
 use super::archived_files::contents;
@@ -77,12 +78,19 @@ impl ContentPair {
     }
 }
 
-fn copy_of(payload: &Payload<'_>) -> anyhow::Result<File> {
+/// The message about copies that cannot be made.
+pub const NO_COPY: &str = "cannot use a temporary file (TMPDIR says where they are)";
+
+/// A copy of a content, verified.
+///
+/// # Errors
+/// When the archive is damaged, or a file of it is missing, or there is no room for the copy.
+pub fn copy_of(payload: &Payload<'_>) -> anyhow::Result<File> {
     payload.from_good_copy(|| {
-        let file = urldb_files::unnamed_file()?;
+        let file = urldb_files::unnamed_file().context(NO_COPY)?;
         let mut output = BufWriter::new(&file);
         payload.copy_to(&mut output)?;
-        output.flush()?;
+        output.flush().context(NO_COPY)?;
         drop(output);
         Ok(file)
     })

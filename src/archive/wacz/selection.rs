@@ -137,11 +137,7 @@ impl SelectedCaptures {
         let reference = catalogue.reference_of(revisit)?;
         let url = reference.url.as_deref();
         let is_here = url.is_none_or(|url| is_same_url(url, &revisit.url));
-        let is_known = is_here
-            && reference
-                .digest
-                .as_ref()
-                .is_some_and(|it| digests.contains(it));
+        let is_known = is_here && reference.digest.is_some_and(|it| digests.contains(&it));
         if !is_known {
             self.add(&catalogue.original_of(revisit)?);
         }
@@ -149,14 +145,9 @@ impl SelectedCaptures {
     }
 
     fn add(&mut self, line: &CdxjLine) {
-        if !self.keys.contains(&line.key) {
-            self.keys.insert(line.key.clone());
-        }
-        match self.offsets.get_mut(&line.filename) {
-            Some(offsets) => offsets,
-            None => self.offsets.entry(line.filename.clone()).or_default(),
-        }
-        .insert(line.extent.offset);
+        self.keys.insert(line.key.clone());
+        let offsets = self.offsets.entry(line.filename.clone()).or_default();
+        offsets.insert(line.extent.offset);
     }
 
     /// The index keys, sorted.

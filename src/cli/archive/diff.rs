@@ -16,7 +16,7 @@ use super::{
     catalogue, date, truncation, warn_of_truncated,
 };
 use crate::archive::archived_files::contents;
-use crate::archive::difference::{Content, content, first_difference};
+use crate::archive::difference::{Content, NO_COPY, content, copy_of, first_difference};
 use crate::cli::print::output;
 use crate::cli::print::style::{BAD, DIM, GOOD, count, paint};
 use crate::explain::explain;
@@ -35,9 +35,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes in a line of a hex dump, and lines of it around the first difference.
 const DUMP_WIDTH: usize = 16;
 const DUMP_LINES: u64 = 4;
-
-/// The message about copies that cannot be made.
-const NO_COPY: &str = "cannot use a temporary file (TMPDIR says where they are)";
 
 /// Show how two captures of a URL differ
 ///
@@ -193,18 +190,11 @@ struct DiffSide {
 
 impl DiffSide {
     fn load(payload: &Payload<'_>) -> anyhow::Result<Self> {
-        let (file, length) = payload.from_good_copy(|| {
-            let file = urldb_files::unnamed_file().context(NO_COPY)?;
-            let mut output = BufWriter::new(&file);
-            let length = payload.copy_to(&mut output)?.length;
-            output.flush().context(NO_COPY)?;
-            drop(output);
-            Ok((file, length))
-        })?;
+        let file = copy_of(payload)?;
         Ok(Self {
             name: payload.capture.name(),
             date: date::shown(&payload.capture.line.timestamp),
-            length,
+            length: file.metadata().context(NO_COPY)?.len(),
             file,
         })
     }
