@@ -4,14 +4,15 @@
 //! makes up for every run before it that was killed, or had no connection.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use jiff::Timestamp;
 use urldb_files::Root;
-use urldb_store::{Manifest, ManifestChange, Store, StoreError, StoreErrorKind, StoredFile};
+use urldb_store::{
+    Manifest, ManifestChange, Store, StoreError, StoreErrorKind, StoredFile, unreadable,
+};
 use urldb_warc::files::{LOC_SUFFIX, is_index_file};
 use urldb_warc::index::LARGEST_LIST;
 
@@ -303,7 +304,7 @@ impl Upload<'_> {
         report: &mut UploadReport,
     ) -> Result<(), StoreError> {
         let local = self.folder.file(name);
-        let known = local.metadata().map_err(|error| unreadable(name, &error));
+        let known = local.metadata().map_err(unreadable(name));
         match known.and_then(|_| self.store.upload(name, &local)) {
             Ok(file) => change.add.push(file),
             Err(error)
@@ -360,7 +361,7 @@ impl Upload<'_> {
         let mut covered = BTreeSet::new();
         for name in segments.iter().filter(|name| name.ends_with(LOC_SUFFIX)) {
             let files = files_of(&self.folder.file(name));
-            covered.append(&mut files.map_err(|error| unreadable(name, &error))?);
+            covered.append(&mut files.map_err(unreadable(name))?);
         }
         // A segment of new files alone merges nothing.
         let is_merged = covered.iter().any(|name| manifest.contains(name));
@@ -380,7 +381,7 @@ impl Upload<'_> {
             let Some((_folder, list)) = self.cache.fetch(&file, survey.having(&file))? else {
                 continue;
             };
-            let files = files_of(&list).map_err(|error| unreadable(&file.name, &error))?;
+            let files = files_of(&list).map_err(unreadable(&file.name))?;
             let is_covered = |file: &String| covered.contains(file) || manifest.was_removed(file);
             // A segment without names has lines of damaged files.
             if !files.is_empty() && files.iter().all(is_covered) {
@@ -413,11 +414,6 @@ impl Upload<'_> {
             _ => fact,
         }
     }
-}
-
-fn unreadable(name: &str, error: &io::Error) -> StoreError {
-    let problem = format!("{name} cannot be read: {error}");
-    StoreError::new(StoreErrorKind::Local, problem)
 }
 
 fn bytes_of(files: &[StoredFile]) -> u64 {

@@ -327,7 +327,7 @@ impl<'a> Upload<'a> {
             let read = file
                 .take(part)
                 .read_to_end(&mut chunk)
-                .map_err(unreadable(&name))?;
+                .map_err(unreadable(name))?;
             if read == 0 && self.number > 0 {
                 break;
             }

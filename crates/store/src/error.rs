@@ -82,7 +82,9 @@ impl From<StoreError> for std::io::Error {
 }
 
 /// The error of a local file that cannot be read.
-pub(crate) fn unreadable(file: &impl std::fmt::Display) -> impl Fn(std::io::Error) -> StoreError {
+pub fn unreadable(
+    file: &(impl std::fmt::Display + ?Sized),
+) -> impl Fn(std::io::Error) -> StoreError {
     move |error| {
         let problem = format!("{file} cannot be read: {error}");
         StoreError::new(StoreErrorKind::Local, problem)

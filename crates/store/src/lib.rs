@@ -45,7 +45,7 @@ mod unusable;
 
 pub use budgets::Budgets;
 pub use credentials::{Credentials, Environment};
-pub use error::{StoreError, StoreErrorKind};
+pub use error::{StoreError, StoreErrorKind, unreadable};
 pub use listing::{ListedObject, Listing};
 pub use location::{BucketLocation, InvalidLocation, Location};
 pub use manifest::{

@@ -38,14 +38,10 @@ impl SortedLines {
     }
 
     /// Passes on the last lines.
-    pub(super) fn finish(
-        mut self,
+    pub(super) fn flush(
+        &mut self,
         write: &mut dyn FnMut(&[u8]) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        self.flush(write)
-    }
-
-    fn flush(&mut self, write: &mut dyn FnMut(&[u8]) -> anyhow::Result<()>) -> anyhow::Result<()> {
         self.lines.sort_unstable();
         self.lines
             .drain(..)
@@ -172,7 +168,7 @@ mod tests {
             for line in &lines {
                 sorted.add(line, line.render().unwrap(), &mut write).unwrap();
             }
-            sorted.finish(&mut write).unwrap();
+            sorted.flush(&mut write).unwrap();
             prop_assert_eq!(written.len(), lines.len());
             prop_assert!(written.is_sorted());
         }

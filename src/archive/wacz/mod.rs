@@ -96,19 +96,13 @@ impl<'a> WaczExport<'a> {
         selection: &WaczSelection,
         warn: &mut dyn FnMut(String),
     ) -> anyhow::Result<Self> {
-        let selected = match selection {
-            WaczSelection::Everything => None,
-            WaczSelection::Requests(requests) => {
-                Some(SelectedCaptures::of(catalogue, requests, warn)?)
+        let (mut selected, mut main) = (None, None);
+        if let WaczSelection::Requests(requests) = selection {
+            selected = Some(SelectedCaptures::of(catalogue, requests, warn)?);
+            if let [only] = requests.as_slice() {
+                main = main_page(catalogue, &only.urls)?;
             }
-        };
-        let main = match selection {
-            WaczSelection::Requests(requests) => match requests.as_slice() {
-                [only] => main_page(catalogue, &only.urls)?,
-                _ => None,
-            },
-            WaczSelection::Everything => None,
-        };
+        }
         let files = scan_files(catalogue, selected.as_ref(), warn)?;
         Ok(Self {
             catalogue,
@@ -166,7 +160,7 @@ impl<'a> WaczExport<'a> {
                 sorted.add(&line, text, &mut |line| Ok(index.add(line)?))
             })?;
             contents.lost += unusable;
-            sorted.finish(&mut |line| Ok(index.add(line)?))?;
+            sorted.flush(&mut |line| Ok(index.add(line)?))?;
             index.finish()?;
             Ok(())
         })?;
