@@ -16,7 +16,7 @@ use crate::config::ConfigError;
 use crate::database::across::{AcrossFiles, is_on_disk};
 use crate::database::site_rules;
 use crate::explain::explain;
-use crate::ledger::{Incidents, PastRun, PastRuns, damage, past_runs};
+use crate::ledger::{Incidents, PastRuns, RunLine, damage, past_runs};
 use crate::notify::Outbox;
 use crate::run::{Overdue, overdue};
 use crate::schedule::RepositoryLock;
@@ -271,7 +271,7 @@ impl ProjectSetup<'_> {
     /// The check of the ledger after these runs.
     fn ledger_after(
         &self,
-        runs: &[PastRun],
+        runs: &[RunLine],
         folder: &Path,
         workflows: &[Workflow],
     ) -> anyhow::Result<Check> {

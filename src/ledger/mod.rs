@@ -48,8 +48,8 @@ pub use entry::{BadResponse, Capture, Content, Entry};
 #[cfg(test)]
 pub(crate) use history::tests::{any_time, hostile_lines};
 pub use history::{
-    BaseRun, HistoryBase, ImpairedHosts, Lines, PastRun, PastRuns, RehashDays, RunLine, SoughtUrl,
-    Starts, Verification, Verifications, VerificationsBuilder, append, folder as history_folder,
+    BaseRun, HistoryBase, ImpairedHosts, Lines, PastRuns, RehashDays, RunLine, SoughtUrl, Starts,
+    Verification, Verifications, VerificationsBuilder, append, folder as history_folder,
     is_history, is_known, lines, past_runs, run_line, take_future,
 };
 pub use incidents::{IncidentFile, Incidents, NewestCard};

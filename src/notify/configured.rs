@@ -12,7 +12,7 @@ use super::status::NotifierStatus;
 use super::week::{self, weekly_report};
 use crate::config::{self, Audience, Config, NotifierKind};
 use crate::explain::explain;
-use crate::ledger::{IncidentFile, PastRun};
+use crate::ledger::{IncidentFile, RunLine};
 
 /// A notifier that urldb.toml names.
 pub(super) struct ConfiguredNotifier {
@@ -74,7 +74,7 @@ impl ConfiguredNotifier {
     pub(super) fn post(
         &self,
         outbox: &Outbox,
-        (run, past): (&Envelope, &[PastRun]),
+        (run, past): (&Envelope, &[RunLine]),
         facts: &dyn IncidentFacts,
         routing: &Routing,
     ) -> anyhow::Result<()> {
@@ -129,7 +129,7 @@ impl ConfiguredNotifier {
     fn weekly(
         &self,
         outbox: &Outbox,
-        (run, past): (&Envelope, &[PastRun]),
+        (run, past): (&Envelope, &[RunLine]),
         waiting: &[Message],
     ) -> Option<Message> {
         let is_due = week::is_due(self.audience.digest?, past, run.run.started);

@@ -17,7 +17,7 @@ use super::unrouted::Unrouted;
 use crate::ambient::Ambient;
 use crate::config::Config;
 use crate::environment;
-use crate::ledger::{IncidentFile, PastRun};
+use crate::ledger::{IncidentFile, RunLine};
 
 /// The scenario of a test that names none.
 const DEFAULT_SCENARIO: &str = "01";
@@ -126,7 +126,7 @@ impl Notifiers {
         &self,
         outbox: &Outbox,
         envelope: &Envelope,
-        past: &[PastRun],
+        past: &[RunLine],
         facts: &dyn IncidentFacts,
     ) -> anyhow::Result<()> {
         self.configured

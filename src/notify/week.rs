@@ -8,13 +8,13 @@ use urldb_verdict::incident::{Reader, view};
 
 use super::audience::{Section, routed};
 use super::report::NotifierReport;
-use crate::ledger::{IncidentFile, PastRun};
+use crate::ledger::{IncidentFile, RunLine};
 
 /// The time that a weekly report tells.
 const WEEK: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// Whether a run is the first one since 00:00 UTC of the weekday. `past` are the runs before it.
-pub(super) fn is_due(day: Weekday, past: &[PastRun], now: Timestamp) -> bool {
+pub(super) fn is_due(day: Weekday, past: &[RunLine], now: Timestamp) -> bool {
     let date = now.to_zoned(TimeZone::UTC).date();
     let days = SignedDuration::from_hours(24 * i64::from(date.weekday().since(day)));
     let begin = now
@@ -26,7 +26,7 @@ pub(super) fn is_due(day: Weekday, past: &[PastRun], now: Timestamp) -> bool {
 }
 
 /// The week before a run, without incidents. `past` are the runs before it.
-pub(super) fn week_before(run: &Envelope, past: &[PastRun]) -> Week {
+pub(super) fn week_before(run: &Envelope, past: &[RunLine]) -> Week {
     let now = run.run.started;
     let from = now.checked_sub(WEEK).unwrap_or(now);
     let earlier = past.iter().filter(|run| run.at > from);
@@ -100,21 +100,16 @@ fn seen(
 
 #[cfg(test)]
 mod tests {
+    use urldb_protocol::State;
+
     use super::*;
 
-    fn run(at: &str) -> PastRun {
-        PastRun {
-            id: at.to_owned(),
+    fn run(at: &str) -> RunLine {
+        RunLine {
+            run: at.to_owned(),
             at: at.parse().unwrap(),
-            selection: None,
-            base: None,
-            incomplete: false,
-            due: 0,
-            verified: 0,
-            own_network: 0,
-            impaired: vec![],
-            no_longer_impaired: vec![],
-            answered: true,
+            states: [(State::Ok, 1)].into(),
+            ..RunLine::default()
         }
     }
 

@@ -23,9 +23,7 @@ use super::prepare::Prepared;
 use super::record::RunTally;
 use crate::ambient::in_seconds;
 use crate::exit::ExitCode;
-use crate::ledger::{
-    BaseRun, HistoryBase, ImpairedHosts, Incidents, Ledger, PastRun, RunLine, run_line,
-};
+use crate::ledger::{BaseRun, HistoryBase, ImpairedHosts, Incidents, Ledger, RunLine, run_line};
 use crate::notify::{Notifiers, Outbox};
 
 /// A run whose results are known and not written.
@@ -46,7 +44,7 @@ pub(super) struct Conclusion {
     /// The delay of the run, for people.
     pub(super) late: Option<String>,
     /// The runs before this one.
-    pub(super) past: Vec<PastRun>,
+    pub(super) past: Vec<RunLine>,
     pub(super) now: fn() -> Timestamp,
 }
 
@@ -140,7 +138,7 @@ fn impaired(
     run: &RunInfo,
     plan: &Plan<'_>,
     tally: &RunTally,
-    past: &[PastRun],
+    past: &[RunLine],
 ) -> (ImpairedFacts, ImpairedHosts) {
     let is_everything = options.selection.is_everything();
     let (started, confirm) = (
@@ -247,7 +245,7 @@ fn forget(
 }
 
 /// The delay of a run that began at `started`, by the complete runs before.
-fn lateness(past: &[PastRun], started: Timestamp) -> Option<String> {
+fn lateness(past: &[RunLine], started: Timestamp) -> Option<String> {
     let starts: Vec<Timestamp> = past
         .iter()
         .filter(|run| run.is_complete())

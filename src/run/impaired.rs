@@ -8,7 +8,7 @@ use urldb_verdict::incident::ImpairedFacts;
 
 use super::unchecked::UncheckedHosts;
 use crate::ambient::in_seconds;
-use crate::ledger::{ImpairedHosts, IncidentFile, PastRun};
+use crate::ledger::{ImpairedHosts, IncidentFile, RunLine};
 
 /// Impaired runs in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Row {
 }
 
 /// The rows of hosts that these runs, given in their order, have not ended.
-fn rows(past: &[PastRun]) -> BTreeMap<&str, Row> {
+fn rows(past: &[RunLine]) -> BTreeMap<&str, Row> {
     let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
     for run in past {
         for host in &run.no_longer_impaired {
@@ -48,7 +48,7 @@ fn rows(past: &[PastRun]) -> BTreeMap<&str, Row> {
 }
 
 /// The hosts that a run has to look at: those with a row, and those with an open notice.
-pub(super) fn watched(past: &[PastRun], known: &[IncidentFile]) -> BTreeSet<String> {
+pub(super) fn watched(past: &[RunLine], known: &[IncidentFile]) -> BTreeSet<String> {
     let is_impaired = |file: &&IncidentFile| {
         let state = file.log.state();
         let is_noticed = |notice: &Notice| notice.kind == NoticeKind::Impaired;
@@ -73,7 +73,7 @@ pub(super) struct HostFacts<'a> {
     /// Number of the URLs of each host that were to be asked.
     pub(super) planned: &'a BTreeMap<String, u64>,
     /// The runs before, in their order.
-    pub(super) past: &'a [PastRun],
+    pub(super) past: &'a [RunLine],
     /// The number of runs in a row that are news.
     pub(super) confirm: u64,
 }
@@ -176,7 +176,7 @@ mod tests {
         judged_job(state, reason, seen.collect())
     }
 
-    fn facts(run: &Run, past: &[PastRun], at: Timestamp) -> (ImpairedFacts, ImpairedHosts) {
+    fn facts(run: &Run, past: &[RunLine], at: Timestamp) -> (ImpairedFacts, ImpairedHosts) {
         let mut hosts = UncheckedHosts::watching(watched(past, &[]));
         for sight in &run.sights {
             hosts.add(&judged(*sight));
@@ -202,7 +202,7 @@ mod tests {
         fn a_host_is_slow_after_runs_in_a_row_over_all_its_urls(
             runs in prop::collection::vec(run(), 1..12),
         ) {
-            let mut past: Vec<PastRun> = vec![];
+            let mut past: Vec<RunLine> = vec![];
             let (mut row, mut first) = (0, None);
             for (index, run) in runs.iter().enumerate() {
                 // Clocks step: only the order counts.
@@ -227,18 +227,13 @@ mod tests {
                     prop_assert_eq!(notice.endangered, Some(urls.count() as u64));
                 }
                 prop_assert_eq!(facts.ended.contains(HOST), had_row && is_in_time);
-                past.push(PastRun {
-                    id: index.to_string(),
+                past.push(RunLine {
+                    run: index.to_string(),
                     at,
-                    selection: None,
-                    base: None,
-                    incomplete: false,
                     due: 2,
-                    verified: 0,
-                    own_network: 0,
                     impaired: limits.impaired,
                     no_longer_impaired: limits.no_longer,
-                    answered: true,
+                    ..RunLine::default()
                 });
             }
         }

@@ -20,7 +20,7 @@ use super::outcomes::{Outcomes, key_of_job};
 use crate::ambient::in_seconds;
 use crate::archive::{ArchiveFiles, Catalogue};
 use crate::config::Config;
-use crate::ledger::{IncidentFile, Incidents, Ledger, PastRun};
+use crate::ledger::{IncidentFile, Incidents, Ledger, RunLine};
 
 /// Most incidents of one run whose contents are compared.
 const MOST_COMPARED: usize = 20;
@@ -102,7 +102,7 @@ pub(super) struct RunIncidents<'a> {
     pub(super) run: &'a RunInfo,
     pub(super) now: Timestamp,
     pub(super) is_complete: bool,
-    pub(super) past: &'a [PastRun],
+    pub(super) past: &'a [RunLine],
     pub(super) planned: PlannedUrls,
     /// The hosts whose files have no mistakes.
     pub(super) understood: &'a [String],
@@ -224,7 +224,7 @@ impl RunIncidents<'_> {
             };
             self.is_complete && is_without && is_readable(&notice.file)
         };
-        let ids: Vec<&str> = self.past.iter().map(|run| run.id.as_str()).collect();
+        let ids: Vec<&str> = self.past.iter().map(|line| line.run.as_str()).collect();
         let counts = |run: usize, domain: &str, path: &str| {
             let run = &self.past[run];
             !run.incomplete && run.has_checked(domain, path)

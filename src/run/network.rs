@@ -6,7 +6,7 @@ use urldb_verdict::incident::ImpairedFacts;
 
 use super::impaired::Row;
 use crate::ambient::in_seconds;
-use crate::ledger::PastRun;
+use crate::ledger::RunLine;
 
 /// The facts of a run about our own network.
 pub(super) struct NetworkFacts<'a> {
@@ -17,7 +17,7 @@ pub(super) struct NetworkFacts<'a> {
     /// Whether any host answered.
     pub(super) has_answer: bool,
     /// The runs before, in their order.
-    pub(super) past: &'a [PastRun],
+    pub(super) past: &'a [RunLine],
     /// The number of runs in a row that are news.
     pub(super) confirm: u64,
 }
@@ -65,6 +65,7 @@ fn is_impaired(own_network: u64, due: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use urldb_protocol::State;
     use urldb_verdict::Selection;
 
     use super::*;
@@ -88,20 +89,21 @@ mod tests {
         })
     }
 
-    fn past(index: usize, run: Run) -> PastRun {
-        PastRun {
-            id: index.to_string(),
+    fn past(index: usize, run: Run) -> RunLine {
+        RunLine {
+            run: index.to_string(),
             // Clocks step: only the order counts.
             at: Timestamp::from_second(1000 - i64::try_from(index).unwrap()).unwrap(),
             selection: run.is_part.then(Selection::default),
-            base: None,
             incomplete: run.is_cut,
             due: 10,
             verified: run.verified,
             own_network: run.own,
-            impaired: vec![],
-            no_longer_impaired: vec![],
-            answered: run.verified > 0,
+            states: (run.verified > 0)
+                .then_some((State::Ok, run.verified))
+                .into_iter()
+                .collect(),
+            ..RunLine::default()
         }
     }
 
@@ -114,7 +116,7 @@ mod tests {
             last in run(),
             confirm in 1_u64..4,
         ) {
-            let past: Vec<PastRun> = before.iter().enumerate().map(|(at, it)| past(at, *it)).collect();
+            let past: Vec<RunLine> = before.iter().enumerate().map(|(at, it)| past(at, *it)).collect();
             let coverage = Coverage {
                 due: 10,
                 own_network: last.own,

@@ -5,7 +5,7 @@ use urldb_verdict::{Cnames, KeptBodies, PlanOptions, Rehash, Shard};
 
 use super::options::RunOptions;
 use crate::config::ArchiveRecords;
-use crate::ledger::PastRun;
+use crate::ledger::RunLine;
 
 const DAY: i64 = 24 * 60 * 60;
 
@@ -77,7 +77,7 @@ pub(super) fn plan_options(
 pub(super) fn plan_options_of_run(
     options: &RunOptions<'_>,
     started: Timestamp,
-    past: &[PastRun],
+    past: &[RunLine],
 ) -> PlanOptions {
     let kept_bodies = match options.config.archive.records {
         ArchiveRecords::Static => KeptBodies::Static,

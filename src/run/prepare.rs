@@ -19,7 +19,7 @@ use crate::archive::{self, Archive, LostCaptures, Provenance};
 use crate::config::Config;
 use crate::database::left_out::left_out;
 use crate::environment;
-use crate::ledger::{self, BaseRun, Incidents, Ledger, PastRun, RunPoint};
+use crate::ledger::{self, BaseRun, Incidents, Ledger, RunLine, RunPoint};
 use crate::notify::{Notifiers, Outbox};
 use crate::project::{Checkout, Project, selection_text};
 
@@ -47,7 +47,7 @@ pub(super) struct Prepared<'a> {
     /// The incidents that are open or closed a short time ago.
     pub(super) incidents: Incidents,
     /// Earlier runs, in their order.
-    pub(super) past: Vec<PastRun>,
+    pub(super) past: Vec<RunLine>,
     /// The run that this one starts from.
     pub(super) base: BaseRun,
     pub(super) plan_options: PlanOptionsByHost,

@@ -27,7 +27,7 @@ use urldb_verdict::Selection;
 pub use base::BaseRun;
 pub use chains::VerificationsBuilder;
 pub use order::{Starts, is_known, take_future};
-pub use reading::{Lines, PastRun, PastRuns, is_history, lines, past_runs};
+pub use reading::{Lines, PastRuns, is_history, lines, past_runs};
 pub use run_lines::{HistoryBase, ImpairedHosts, Verification, run_line};
 pub use verifications::{SoughtUrl, Verifications};
 
@@ -43,7 +43,7 @@ pub fn folder(ledger: &Root) -> Root {
 /// The *unverified URLs after a run* are the static URLs whose bytes were not found as promised when a
 /// run last read them. A run with `verified` other than 0 has verified each static URL that it asked
 /// for and that is not among them. [`Verifications`] tells when a URL was verified last.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct RunLine {
     /// The run's id.

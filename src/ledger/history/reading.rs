@@ -1,6 +1,5 @@
 //! Reads the lines of the history one by one.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
@@ -8,7 +7,6 @@ use std::vec;
 
 use anyhow::Context;
 use jiff::Timestamp;
-use serde::{Deserialize, Deserializer};
 use urldb_files::{Root, RootFile};
 use urldb_protocol::State;
 use urldb_verdict::Selection;
@@ -17,55 +15,18 @@ use super::order::{InOrder, in_order, take_future};
 use super::{FOLDER, RunLine};
 use crate::limits;
 
-/// A run of the past.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct PastRun {
-    /// The run's id.
-    #[serde(rename = "run")]
-    pub id: String,
-    /// When it began.
-    pub at: Timestamp,
-    /// The records that were checked; absent if the run checked all of them.
-    #[serde(default)]
-    pub selection: Option<Selection>,
-    /// The id of the run that it started from.
-    #[serde(default)]
-    pub base: Option<String>,
-    /// The run ended before it had asked all URLs.
-    #[serde(default)]
-    pub incomplete: bool,
-    /// Whether the run got a conclusive result of any URL.
-    #[serde(default, rename = "states", deserialize_with = "has_answers")]
-    pub answered: bool,
-    /// Number of URLs that were due.
-    #[serde(default)]
-    pub due: u64,
-    /// Number of static URLs whose bytes were found as promised.
-    #[serde(default)]
-    pub verified: u64,
-    /// Number of URLs without a conclusion because our own network failed.
-    #[serde(default, rename = "own-network")]
-    pub own_network: u64,
-    /// The hosts that could not be checked whole.
-    #[serde(default)]
-    pub impaired: Vec<String>,
-    /// The hosts of earlier runs for which that is no longer so.
-    #[serde(default, rename = "no-longer-impaired")]
-    pub no_longer_impaired: Vec<String>,
-}
-
 /// The runs of the past.
 #[derive(Debug, Default)]
 pub struct PastRuns {
     /// Those whose time is known, in their order.
-    pub known: Vec<PastRun>,
+    pub known: Vec<RunLine>,
     /// The latest time of a run that lies in the future.
     pub future: Option<Timestamp>,
 }
 
-impl InOrder for PastRun {
+impl InOrder for RunLine {
     fn id(&self) -> &str {
-        &self.id
+        &self.run
     }
 
     fn at(&self) -> Timestamp {
@@ -77,7 +38,7 @@ impl InOrder for PastRun {
     }
 }
 
-impl PastRun {
+impl RunLine {
     /// Whether the run was over the whole database.
     pub fn is_complete(&self) -> bool {
         self.selection.is_none()
@@ -85,7 +46,11 @@ impl PastRun {
 
     /// Whether the run asked all its URLs, and got a result.
     pub fn has_results(&self) -> bool {
-        !self.incomplete && self.answered
+        !self.incomplete
+            && self
+                .states
+                .keys()
+                .any(|state| *state != State::Inconclusive)
     }
 
     /// Whether the run certainly checked the records with this path of a domain.
@@ -108,25 +73,22 @@ impl PastRun {
     }
 }
 
-/// Whether the numbers of URLs by their state have any but those without a conclusion.
-fn has_answers<'de, D: Deserializer<'de>>(states: D) -> Result<bool, D::Error> {
-    // A later version may have further states.
-    let states = BTreeMap::<String, u64>::deserialize(states)?;
-    let none = State::Inconclusive.as_str();
-    Ok(states.keys().any(|state| state != none))
-}
-
 /// The runs of the past, as of `now`.
 ///
 /// # Errors
 /// When the history exists and cannot be read. Lines of other programs are skipped.
 pub fn past_runs(folder: &Root, now: Timestamp) -> anyhow::Result<PastRuns> {
     let mut runs = vec![];
-    let mut lines = RawLines::new(files(folder)?);
-    while let Some(line) = lines.next_line() {
-        runs.extend(serde_json::from_slice::<PastRun>(line?));
+    for line in lines(folder)? {
+        // Lists of URLs are larger than all that is asked for.
+        runs.push(RunLine {
+            unverified: None,
+            became_unverified: vec![],
+            verified_again: vec![],
+            ..line?
+        });
     }
-    let mut known: Vec<PastRun> = in_order(runs).into_iter().map(|(run, _)| run).collect();
+    let mut known: Vec<RunLine> = in_order(runs).into_iter().map(|(run, _)| run).collect();
     let future = take_future(&mut known, now, |run| run.at);
     Ok(PastRuns { known, future })
 }

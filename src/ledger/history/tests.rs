@@ -122,21 +122,17 @@ fn play(runs: &[TrueRun]) -> (Vec<BTreeSet<String>>, Vec<RunLine>, Vec<Option<Ti
             at: at(number),
             selection: run.selection.clone(),
             base: run.base.filter(|_| is_delta).map(id),
-            incomplete: false,
             due: keys.len() as u64,
             verified: good.len() as u64,
-            own_network: 0,
-            impaired: vec![],
-            no_longer_impaired: vec![],
             not_modified: unmodified.len() as u64,
             rehash: (!unmodified.is_empty()).then_some(RehashDays {
                 every: EVERY,
                 days: 1,
             }),
-            states: BTreeMap::default(),
             unverified: (!is_delta).then(|| now.iter().cloned().collect()),
             became_unverified: difference(&now, &before),
             verified_again: difference(&before, &now),
+            ..RunLine::default()
         });
         after.push(now);
     }
@@ -283,18 +279,13 @@ pub(crate) fn hostile_lines(now: Timestamp) -> impl Strategy<Value = Vec<RunLine
                 at,
                 selection,
                 base: base.map(id),
-                incomplete: false,
                 due: 1,
                 verified,
-                own_network: 0,
-                impaired: vec![],
-                no_longer_impaired: vec![],
-                not_modified: 0,
                 rehash: rehash.map(|(every, days)| RehashDays { every, days }),
-                states: BTreeMap::default(),
                 unverified: unverified.map(urls),
                 became_unverified: urls(became_unverified),
                 verified_again: urls(verified_again),
+                ..RunLine::default()
             }
         },
     );

@@ -16,7 +16,7 @@ use urldb_verdict::incident::{
 use urldb_verdict::{CertificateFacts, HostCertificates, UrlStatus};
 
 use super::scripts::{Extent, Scenario, SeenState, Step, StepEvent};
-use crate::ledger::{IncidentFile, NewestCard, PastRun};
+use crate::ledger::{IncidentFile, NewestCard, RunLine};
 use crate::notify::week::week_before;
 
 const HOST: &str = "data.example.org";
@@ -286,7 +286,7 @@ impl World {
     /// The weekly report of the last run, without incidents.
     pub(super) fn weekly(&self, base: &Envelope) -> Envelope {
         let mut envelope = self.report(base);
-        let past: Vec<PastRun> = self
+        let past: Vec<RunLine> = self
             .past
             .iter()
             .filter(|run| **run != envelope.run.id)
@@ -465,19 +465,14 @@ impl UrlState {
 }
 
 /// A complete run of the past.
-fn past_run(id: &str) -> Option<PastRun> {
-    Some(PastRun {
-        id: id.to_owned(),
+fn past_run(id: &str) -> Option<RunLine> {
+    Some(RunLine {
+        run: id.to_owned(),
         at: time_of(id)?,
-        selection: None,
-        base: None,
-        incomplete: false,
-        answered: true,
         due: ALL_URLS,
         verified: ALL_URLS,
-        own_network: 0,
-        impaired: vec![],
-        no_longer_impaired: vec![],
+        states: [(State::Ok, ALL_URLS)].into(),
+        ..RunLine::default()
     })
 }
 
