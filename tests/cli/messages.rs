@@ -17,7 +17,7 @@ use crate::words::ACK;
 fn stable() -> Settings {
     let mut settings = Settings::clone_current();
     for (pattern, name) in [
-        (r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "[moment]"),
+        (r"\d{4}-\d\d-\d\d \d\d:\d\d(?: UTC|(?P<row>  ))", "[moment]$row"),
         (r"--at \d{4}-\d\d-\d\d", "--at [day]"),
         ACK,
         (r"urldb-\d{14}-\d{5}-\S+\.warc\.gz", "[archive file]"),
@@ -31,7 +31,7 @@ fn stable() -> Settings {
         (r"urldb:(incident|closed) [0-9a-f]{8}", "urldb:$1 [id]"),
         (r"urldb:run \S+", "urldb:run [run]"),
         (r"on(\s)\d{4}-\d\d-\d\d", "on$1[day]"),
-        (r"times: \d{4}-\d\d-\d\d", "times: [day]"),
+        (r"(breaks\W+)\d{4}-\d\d-\d\d", "$1[day]"),
     ] {
         settings.add_filter(pattern, name);
     }

@@ -65,19 +65,6 @@ pub struct AffectedUrl {
     /// The state of this URL, if it is another than that of the incident.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<State>,
-    /// Earlier times in this incident at which it was broken.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub before: Vec<Span>,
-}
-
-/// A time at which a URL was broken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub struct Span {
-    /// The first run that saw it broken.
-    pub from: Timestamp,
-    /// The run after which it was affected no longer.
-    pub to: Timestamp,
 }
 
 impl AffectedUrl {

@@ -80,15 +80,3 @@ pub struct Ack {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub by: String,
 }
-
-/// A former incident of a URL.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub struct EarlierIncident {
-    /// Its id.
-    pub id: String,
-    /// When it opened.
-    pub opened: Timestamp,
-    /// When it closed.
-    pub closed: Timestamp,
-}

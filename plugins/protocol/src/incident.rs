@@ -8,7 +8,7 @@ use urldb_text::Shown;
 
 use crate::affected::AffectedUrl;
 use crate::difference::{Contents, TextDifference};
-use crate::event::{Ack, Because, EarlierIncident, EventKind};
+use crate::event::{Ack, Because, EventKind};
 use crate::explanation::Explanation;
 use crate::notice::{CertificateDates, Notice, NoticeKind};
 use crate::promise::{Observed, Promised};
@@ -56,7 +56,7 @@ pub struct Incident {
     /// that had both opened one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merged_into: Option<String>,
-    /// The start of the latest run that saw an affected URL as promised; absent if unknown.
+    /// The start of the last run that saw the URLs as promised; absent if unknown, and if it is not the same for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_good: Option<Timestamp>,
     /// Number of consecutive runs that have seen the cause, this one included; 0 if unknown.
@@ -83,9 +83,6 @@ pub struct Incident {
     /// The notice that the incident is, or began as: of a notice, no URL is affected, and its state is `ok`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<Notice>,
-    /// The former incident of these URLs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub earlier: Option<EarlierIncident>,
     /// The acknowledgement that holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack: Option<Ack>,
@@ -164,7 +161,6 @@ impl Incident {
             threads: BTreeMap::new(),
             chapters: Vec::new(),
             notice: None,
-            earlier: None,
             ack: None,
             quiet: false,
             reminder: false,

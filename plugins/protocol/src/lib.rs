@@ -30,14 +30,14 @@ mod waiting;
 mod week;
 mod words;
 
-pub use affected::{AffectedUrl, Span};
+pub use affected::AffectedUrl;
 pub use archived::{CaptureInfo, StoredCopies};
 pub use counts::Counts;
 pub use difference::{Contents, MemberChange, MemberDifference, TextDifference};
 pub use envelope::{
     Audience, Change, Coverage, Delay, Envelope, JobResult, PROTOCOL, RunInfo, Summary,
 };
-pub use event::{Ack, Because, EarlierIncident, EventKind};
+pub use event::{Ack, Because, EventKind};
 pub use explanation::{Explanation, ExplanationKind};
 pub use finding::{Finding, FixedMistake, Mistake, UrlCopies};
 pub use incident::{Chapter, Evidence, Incident, Phase};

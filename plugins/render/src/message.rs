@@ -273,7 +273,7 @@ pub struct HostRow {
 /// A named piece of evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fact {
-    /// The name, such as `last good`.
+    /// The name, such as `last good`; empty for a further row of the fact before.
     pub name: &'static str,
     /// The value.
     pub text: Text,

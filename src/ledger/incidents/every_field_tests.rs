@@ -2,9 +2,9 @@
 
 use serde_json::json;
 use urldb_protocol::{
-    Ack, Because, CertificateDates, Contents, EarlierIncident, EventKind, Explanation,
-    ExplanationKind, FixedMistake, LostContent, MemberChange, MemberDifference, Mistake, Notice,
-    NoticeKind, Observed, Promised, State, TextDifference,
+    Ack, Because, CertificateDates, Contents, EventKind, Explanation, ExplanationKind,
+    FixedMistake, LostContent, MemberChange, MemberDifference, Mistake, Notice, NoticeKind,
+    Observed, Promised, State, TextDifference,
 };
 use urldb_verdict::incident::{Cause, EventUrl, Joining, MemberKey};
 
@@ -184,11 +184,6 @@ fn event() -> Event {
         agreeing: Some(2),
         from: Some("0a1b2c3d".to_owned()),
         into: Some("1a1b2c3d".to_owned()),
-        earlier: Some(EarlierIncident {
-            id: "2a1b2c3d".to_owned(),
-            opened: time(),
-            closed: time(),
-        }),
         notice: Some(notice()),
         ack: Some(Ack {
             until: time(),

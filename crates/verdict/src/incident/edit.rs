@@ -3,12 +3,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
-use urldb_protocol::{
-    Because, CertificateDates, EarlierIncident, EventKind, Notice, NoticeKind, State,
-};
+use urldb_protocol::{Because, CertificateDates, EventKind, Notice, NoticeKind, State};
 
 use super::cause::{Cause, incident_id, incident_key};
-use super::event::{Event, EventUrl, IncidentLog, MemberKey, time_of};
+use super::event::{Event, EventUrl, IncidentLog, MemberKey};
 use super::impaired::ImpairedFacts;
 use super::log_edit::LogEdit;
 use super::lost_contents::EvidenceFacts;
@@ -312,24 +310,11 @@ impl<'a> RunEdit<'a> {
             id: self.run.id.to_owned(),
             cause: cause.cloned(),
             unconfirmed,
-            earlier: self.earlier(key, index),
             host_urls: Some((self.run.host_urls)(&outcome.host)),
             ..Event::default()
         };
         self.logs[index].join(event, key, joining, outcome.evidence.as_deref());
         self.members.insert(key.clone(), index);
-    }
-
-    /// The incident that the URL left last, if that is another one.
-    fn earlier(&self, key: &MemberKey, index: usize) -> Option<EarlierIncident> {
-        let departure = *self.departures.get(key)?;
-        let log = &self.logs[departure].log;
-        let left = self.logs[departure].state.left.get(key)?;
-        (departure != index).then_some(EarlierIncident {
-            id: log.id.clone(),
-            opened: log.events.first()?.at()?,
-            closed: time_of(&left.at)?,
-        })
     }
 
     /// Adds an incident without URLs, and returns its index.

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use urldb_protocol::{Ack, Because, EarlierIncident, EventKind, Evidence, Notice};
+use urldb_protocol::{Ack, Because, EventKind, Evidence, Notice};
 
 use super::cause::Cause;
 
@@ -54,9 +54,6 @@ pub struct Event {
     /// The incident that took over with [`EventKind::Merged`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub into: Option<String>,
-    /// A former incident of the URLs of [`EventKind::Opened`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub earlier: Option<EarlierIncident>,
     /// The notice, at an event that is about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<Notice>,

@@ -79,10 +79,8 @@ impl LogEdit {
             None if self.state.closed.is_some() => EventKind::Reopened,
             _ => EventKind::Grown,
         };
-        let earlier = event.earlier.filter(|_| kind == EventKind::Opened);
         let event = Event {
             event: kind,
-            earlier,
             ..event
         };
         let url = EventUrl {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
 use urldb_protocol::{Ack, Because, Counts, EventKind, Notice, NoticeKind};
 
 use super::cause::Cause;
@@ -58,8 +57,6 @@ pub struct Departure {
     pub because: Because,
     /// The id of the event.
     pub at: String,
-    /// Its earlier memberships in the incident: the first bad run, and the run that ended it.
-    pub before: Vec<(Timestamp, String)>,
 }
 
 /// The state after all events of an incident.
@@ -208,17 +205,10 @@ impl IncidentState {
             let Some(member) = self.members.remove(&url.key) else {
                 continue;
             };
-            let known = self.left.remove(&url.key);
-            let before = known.map_or_else(Vec::new, |known| {
-                let mut before = known.before;
-                before.push((known.member.joining.since, known.at));
-                before
-            });
             let departure = Departure {
                 member,
                 because,
                 at: event.id.clone(),
-                before,
             };
             self.left.insert(url.key.clone(), departure);
         }

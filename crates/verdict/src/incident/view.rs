@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use urldb_protocol::{
-    Ack, AffectedUrl, Chapter, EventKind, Evidence, Incident, Notice, NoticeKind, Phase, Span,
-    State,
+    Ack, AffectedUrl, Chapter, EventKind, Evidence, Incident, Notice, NoticeKind, Phase, State,
 };
 
 use super::cause::Cause;
@@ -53,7 +53,7 @@ pub fn view(log: &IncidentLog, reader: &Reader<'_>) -> Option<Incident> {
         open.values().copied().chain(left)
     };
     let cause = main_cause(&open, &left);
-    let urls = urls(&open, &left, &before, &now, &cause);
+    let urls = urls(&open, &left, &before, &cause);
     let first = log.events.first()?;
     let since = members()
         .map(|member| member.joining.since)
@@ -68,7 +68,7 @@ pub fn view(log: &IncidentLog, reader: &Reader<'_>) -> Option<Incident> {
         opened: first.at(),
         closed: now.closed.as_deref().and_then(time_of),
         merged_into: now.merged_into.clone(),
-        last_good: urls.iter().find_map(|url| url.last_good),
+        last_good: last_good(&urls),
         host_urls: {
             log.events
                 .iter()
@@ -81,7 +81,6 @@ pub fn view(log: &IncidentLog, reader: &Reader<'_>) -> Option<Incident> {
         chapters: chapters(&log.events, reader),
         ack: ack(&now, &open),
         notice: notice.map(|notice| compared(notice, phase, before.open_notice())),
-        earlier: first.earlier.clone(),
         urls,
         ..Incident::group(
             phase,
@@ -186,24 +185,27 @@ fn compared(notice: &Notice, phase: Phase, known: Option<&Notice>) -> Notice {
     }
 }
 
+/// When the URLs were last seen as promised, if it is the same for all.
+fn last_good(urls: &[AffectedUrl]) -> Option<Timestamp> {
+    let last = urls.first()?.last_good;
+    last.filter(|_| urls.iter().all(|url| url.last_good == last))
+}
+
 /// The URLs of a view, in the order of their records.
 fn urls(
     open: &Members<'_>,
     left: &[(&MemberKey, &Departure)],
     before: &IncidentState,
-    now: &IncidentState,
     cause: &Cause,
 ) -> Vec<AffectedUrl> {
     let open = open.iter().map(|(key, member)| AffectedUrl {
         new: !before.members.contains_key(key),
         muted: member.muted,
-        before: now.left.get(key).map_or_else(Vec::new, spans),
         ..affected(key, member, cause)
     });
     let left = left.iter().map(|(key, departure)| AffectedUrl {
         left: Some(departure.because),
         until: time_of(&departure.at),
-        before: earlier_spans(departure),
         ..affected(key, &departure.member, cause)
     });
     let mut urls: Vec<AffectedUrl> = open.chain(left).collect();
@@ -255,25 +257,6 @@ fn ack(state: &IncidentState, open: &Members<'_>) -> Option<Ack> {
         .ack
         .clone()
         .filter(|_| open.any(|member| member.acked.is_some()))
-}
-
-/// The times at which a URL was broken that is broken again.
-fn spans(departure: &Departure) -> Vec<Span> {
-    let mut spans = earlier_spans(departure);
-    let from = departure.member.joining.since;
-    spans.extend(time_of(&departure.at).map(|to| Span { from, to }));
-    spans
-}
-
-fn earlier_spans(departure: &Departure) -> Vec<Span> {
-    departure
-        .before
-        .iter()
-        .filter_map(|(from, at)| {
-            let to = time_of(at)?;
-            Some(Span { from: *from, to })
-        })
-        .collect()
 }
 
 /// The evidence of the last event about one of the URLs that has the cause.

@@ -1,6 +1,6 @@
 //! Blocks: title, evidence, URLs and commands of incidents, and of messages that could not be sent.
 
-use urldb_protocol::{AffectedUrl, Because, Envelope, Incident, NoticeKind, Phase, Reason, State};
+use urldb_protocol::{AffectedUrl, Envelope, Incident, NoticeKind, Phase, Reason, State};
 use urldb_text::sanitize;
 
 use super::causes::{ALIAS_DIFFERS, Group};
@@ -163,15 +163,11 @@ fn short(group: &Group<'_>, cause: &Cause<'_>) -> Text {
 }
 
 fn place(group: &Group<'_>, envelope: &Lookup<'_>) -> Option<SourceLink> {
-    if group.incidents.len() > 1 {
-        return None;
-    }
     let is_one = group.cause().subject == Subject::Url;
-    let is_closed = group.phase() == Phase::Closed;
-    if is_closed && (!is_one || group.end() == Because::Removed) {
+    let url = group.urls().next()?;
+    if group.incidents.len() > 1 || group.phase() == Phase::Closed {
         return None;
     }
-    let url = group.urls().next()?;
     Some(envelope.place(url, is_one))
 }
 

@@ -119,6 +119,14 @@ impl<'a> Group<'a> {
         self.incidents[0]
     }
 
+    /// The incident of a group that has no other.
+    pub(crate) fn only(&self) -> Option<&'a Incident> {
+        match self.incidents.as_slice() {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
     pub(crate) fn phase(&self) -> Phase {
         self.first().phase
     }
@@ -150,23 +158,6 @@ impl<'a> Group<'a> {
     /// Whether this run saw all URLs as promised: they flap.
     pub(crate) fn is_good_today(&self) -> bool {
         self.is_flapping() && self.urls().all(|url| url.seen == Some(State::Ok))
-    }
-
-    /// Why closed incidents ended.
-    pub(crate) fn end(&self) -> Because {
-        self.incidents
-            .iter()
-            .filter_map(|incident| incident.end())
-            .min()
-            .unwrap_or(Because::Recovered)
-    }
-
-    /// Number of URLs that left closed incidents for the reason that the title names.
-    pub(crate) fn urls_at_end(&self) -> u64 {
-        let end = self.end();
-        self.urls()
-            .filter(|url| url.left.is_none_or(|because| is_like(because, end)))
-            .count() as u64
     }
 
     pub(crate) fn urls_now(&self) -> u64 {
@@ -215,12 +206,6 @@ impl<'a> Group<'a> {
     pub(crate) fn reason(&self) -> Option<Reason> {
         self.reason.and_then(|reason| reason.parse().ok())
     }
-}
-
-/// Whether a title that names `end` is true of a URL that left for this reason.
-pub(super) fn is_like(because: Because, end: Because) -> bool {
-    let was_seen = |it| matches!(it, Because::Recovered | Because::Steady);
-    because == end || was_seen(because) && was_seen(end)
 }
 
 /// The key of an incident; absent for an incident that stays alone, since its URL has bytes of its

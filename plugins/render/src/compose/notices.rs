@@ -5,7 +5,7 @@ use urldb_protocol::{
     Reason,
 };
 
-use super::facts::ip_and_port;
+use super::facts::{history, ip_and_port};
 use super::links::source_link;
 use super::scope::Scope;
 use super::urls::domain_of;
@@ -52,7 +52,10 @@ fn block(incident: &Incident, notice: &Notice, envelope: &Envelope) -> Block {
         urls_total: notice.endangered.unwrap_or_default(),
         place: (is_open && !notice.file.is_empty())
             .then(|| source_link(envelope, &notice.file, None)),
-        facts: facts(incident, notice),
+        facts: facts(incident, notice)
+            .into_iter()
+            .chain(history(incident))
+            .collect(),
         brief: note.clone().unwrap_or_default(),
         note,
         brief_command: (!commands.is_empty()).then_some(0),

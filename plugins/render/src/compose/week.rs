@@ -12,7 +12,7 @@ use crate::sentences::readers_coverage;
 use crate::text::Text;
 
 /// The facts of an incident that are told in brief.
-const BRIEF: [&str; 5] = ["ack", "since", "now", "breaks", "broken"];
+const BRIEF: [&str; 5] = ["ack", "since", "now", "breaks", "ended"];
 
 impl Report<'_> {
     /// The week, and its incidents in brief.

@@ -26,7 +26,13 @@ pub(super) fn block_parts(block: &Block) -> Vec<String> {
 
 /// The evidence as a list, and the difference behind it.
 pub(super) fn facts(block: &Block) -> Vec<String> {
-    let mut lines: Vec<String> = block.facts.iter().map(fact_line).collect();
+    let mut lines: Vec<String> = vec![];
+    for fact in &block.facts {
+        match lines.last_mut() {
+            Some(last) if fact.name.is_empty() => *last += &format!("\\\n  {}", inline(&fact.text)),
+            _ => lines.push(fact_line(fact)),
+        }
+    }
     if let Some(place) = &block.place {
         lines.push(place_line(place));
     }

@@ -3,7 +3,6 @@
 use urldb_protocol::{Envelope, Incident, NoticeKind};
 
 use super::blocks::{block_parts, code_block, facts};
-use super::history::history;
 use super::size_limits::{LARGEST_BODY, LONGEST_MARKER, fitted};
 use super::syntax::{code, inline};
 use crate::compose::{Deliveries, Lookup, Scope, checklist, compose, incident_line, title};
@@ -58,7 +57,6 @@ pub fn shared_issue(envelope: &Envelope, incidents: &[&Incident], all: usize) ->
             body_of_one(
                 &headline,
                 message.blocks.iter().flat_map(|block| titled(block, only)),
-                only,
                 end,
             )
         })
@@ -122,19 +120,13 @@ pub fn closing_body(envelope: &Envelope, incident: &Incident) -> String {
             .iter()
             .filter(|block| block.ids.contains(&incident.id));
         let end = "urldb closed this issue.";
-        body_of_one(&headline, own.flat_map(block_parts), incident, end)
+        body_of_one(&headline, own.flat_map(block_parts), end)
     })
 }
 
-fn body_of_one(
-    headline: &str,
-    blocks: impl Iterator<Item = String>,
-    incident: &Incident,
-    end: &str,
-) -> String {
+fn body_of_one(headline: &str, blocks: impl Iterator<Item = String>, end: &str) -> String {
     let mut parts = vec![headline.to_owned()];
     parts.extend(blocks);
-    parts.extend(history(incident));
     parts.push(format!("---\n{end}"));
     parts.join("\n\n") + "\n"
 }

@@ -5,7 +5,6 @@
 
 mod blocks;
 mod comments;
-mod history;
 mod issues;
 mod size_limits;
 mod summary;

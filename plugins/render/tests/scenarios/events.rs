@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use jiff::Timestamp;
 use urldb_protocol::{
     AffectedUrl, Because, Chapter, Envelope, EventKind, Evidence, Incident, Observed, Phase,
-    Promised, Span, State,
+    Promised, State,
 };
 use urldb_render::{Deliveries, Scope, annotations, comment, compose};
 
@@ -157,10 +157,6 @@ pub(crate) fn reopened() -> Envelope {
     gone.last_good = Some(good);
     gone.urls = vec![AffectedUrl {
         new: true,
-        before: vec![Span {
-            from: first,
-            to: good,
-        }],
         ..broken(CATALOG, "api.example.org.yaml", 12, again, good)
     }];
     gone.chapters = vec![

@@ -1,9 +1,9 @@
-//! The evidence of a block, in the order: promised, served, differs, cause, seen, since, last good.
+//! The evidence of a block, in the order: promised, served, differs, cause, seen, since, last good, history.
 
 mod cause;
 mod closed;
+mod history;
 mod open;
-mod story;
 
 use urldb_protocol::{Incident, Phase, State};
 
@@ -14,9 +14,10 @@ use crate::digests;
 use crate::message::Fact;
 use cause::{content, promised_content};
 use closed::closed_facts;
+pub(super) use history::history;
+pub(crate) use history::{cause_of_chapter, chapter_cause};
 use open::OpenGroup;
 pub(super) use open::ip_and_port;
-pub(crate) use story::{cause_of_chapter, chapter_cause};
 
 /// The evidence of a group.
 pub(super) fn facts(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'_>) -> Vec<Fact> {
@@ -29,13 +30,12 @@ pub(super) fn facts(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'_>) 
         envelope,
         scope,
     };
-    let mut facts: Vec<Fact> = open.before().into_iter().collect();
-    facts.extend(open.left());
-    facts.extend(open.ack());
+    let mut facts: Vec<Fact> = open.ack().into_iter().collect();
     if group.is_flapping() {
         facts.extend(open.used());
         facts.extend(open.today());
         facts.extend(open.last_good().filter(|_| !group.is_good_today()));
+        facts.extend(group.only().into_iter().flat_map(history));
         return facts;
     }
     facts.extend(open.cause_facts());
@@ -45,14 +45,14 @@ pub(super) fn facts(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'_>) 
         open.where_is(),
         open.seen(),
         open.muted(),
-        open.since_of_urls().or_else(|| open.since()),
-        open.last_good_of_urls().or_else(|| open.last_good()),
+        open.since(),
+        open.last_good(),
         open.others(),
-        open.earlier(),
         open.common(),
         open.copies(),
     ];
     facts.extend(rest.into_iter().flatten());
+    facts.extend(group.only().into_iter().flat_map(history));
     facts
 }
 
