@@ -214,7 +214,7 @@ const fn exit_code(counts: &Counts) -> ExitCode {
 
 fn of_urls(urls: &[UrlOverview], is_stale: bool) -> ExitCode {
     let code = |url: &UrlOverview| match url.condition {
-        UrlCondition::Affected if !url.muted && url.flapping.is_none() => ExitCode::Findings,
+        UrlCondition::Affected if !url.muted && !url.flapping => ExitCode::Findings,
         UrlCondition::Unconfirmed | UrlCondition::Unknown => ExitCode::Unsure,
         _ if is_stale => ExitCode::Unsure,
         _ => ExitCode::Success,

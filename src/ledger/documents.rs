@@ -101,7 +101,6 @@ mod tests {
     use urldb_canon::Scheme;
     use urldb_format::write_documents;
     use urldb_protocol::State;
-    use urldb_verdict::incident::{Mark, RunResult};
     use urldb_verdict::{Doubt, Pending, UrlStatus};
 
     use super::super::entries::Entries;
@@ -161,13 +160,6 @@ mod tests {
                 capture: present[1].then_some(capture),
                 lost: present[2].then_some(times[2]),
             };
-            let mark = Mark {
-                since: needed(4),
-                result: RunResult::Mixed,
-                runs: number,
-                from: times[3],
-                recent: vec![Some(RunResult::Good), None],
-            };
             let entry = Entry {
                 url_status: UrlStatus {
                     state: State::Ok,
@@ -184,7 +176,6 @@ mod tests {
                 added: times[5],
                 updated: times[6],
                 breaks: vec![needed(8), needed(9)],
-                flapping: present[0].then_some(mark),
                 incident: text(10),
                 has_text_of_challenge: present[3],
             };

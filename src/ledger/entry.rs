@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use urldb_canon::Scheme;
 use urldb_format::{Digest, Mapping, Schema, Value};
 use urldb_protocol::{CertificateDates, Shown, State};
-use urldb_verdict::incident::{Mark, RunResult};
 use urldb_verdict::{Doubt, JobKey, Pending, UrlStatus};
 
 use super::incidents;
@@ -39,8 +38,6 @@ pub struct Entry {
     pub updated: Timestamp,
     /// The ids of the last runs in which the URL broke, oldest first.
     pub breaks: Vec<String>,
-    /// The mark of a flapping URL.
-    pub flapping: Option<Mark>,
     /// The id of the open incident that affects the URL.
     pub incident: Option<String>,
     /// Whether the promised bytes, when they were last seen, had a text by which a challenge is recognized.
@@ -112,9 +109,6 @@ impl Entry {
         let mut mapping = identity(key);
         put_time(&mut mapping, "added", Some(self.added));
         put_time(&mut mapping, "updated", Some(self.updated));
-        if let Some(mark) = &self.flapping {
-            mapping.insert("flapping", mark_mapping(mark));
-        }
         put(&mut mapping, "incident", self.incident.as_deref());
         if !self.breaks.is_empty() {
             let breaks = self.breaks.iter().map(|run| run.as_str().into());
@@ -162,7 +156,6 @@ impl Entry {
             Some(Value::List(runs)) => runs.iter(),
             _ => [].iter(),
         };
-        let mark = mapping.get("flapping").and_then(Value::as_map);
         let entry = Self {
             url_status,
             content: None,
@@ -172,7 +165,6 @@ impl Entry {
             breaks: breaks
                 .filter_map(|run| run.as_text().map(str::to_owned))
                 .collect(),
-            flapping: mark.map(mark_of).transpose()?,
             incident: text(mapping, "incident"),
             has_text_of_challenge: mapping.get(TEXT_OF_CHALLENGE) == Some(&Value::Bool(true)),
         };
@@ -284,57 +276,6 @@ fn pending(mapping: &Mapping) -> anyhow::Result<Option<Pending>> {
         count: count(mapping, "pending-count"),
         other,
     }))
-}
-
-fn mark_mapping(mark: &Mark) -> Mapping {
-    let mut mapping = Mapping::new();
-    put_time(&mut mapping, "from", Some(mark.from));
-    let recent: String = mark.recent.iter().map(|result| letter(*result)).collect();
-    put(
-        &mut mapping,
-        "recent",
-        Some(&recent)
-            .filter(|it| !it.is_empty())
-            .map(String::as_str),
-    );
-    mapping.insert("result", mark.result.as_str());
-    mapping.insert("runs", u64::from(mark.runs));
-    mapping.insert("since", mark.since.as_str());
-    mapping
-}
-
-fn mark_of(mapping: &Mapping) -> anyhow::Result<Mark> {
-    let result = needed(mapping, "result")?;
-    Ok(Mark {
-        since: needed(mapping, "since")?,
-        result: RunResult::ALL
-            .into_iter()
-            .find(|known| known.as_str() == result)
-            .with_context(|| format!("unknown result {result:?}"))?,
-        // Not at the top of a document, a number is a text.
-        runs: needed(mapping, "runs")?.parse()?,
-        from: timestamp(mapping, "from")?,
-        recent: recent(&text(mapping, "recent").unwrap_or_default()),
-    })
-}
-
-/// The results of runs, a letter each; a letter of a newer program is no result.
-fn recent(letters: &str) -> Vec<Option<RunResult>> {
-    let result = |known| {
-        RunResult::ALL
-            .into_iter()
-            .find(|result| letter(Some(*result)) == known)
-    };
-    letters.chars().map(result).collect()
-}
-
-const fn letter(result: Option<RunResult>) -> char {
-    match result {
-        Some(RunResult::Good) => 'g',
-        Some(RunResult::Mixed) => 'm',
-        Some(RunResult::Bad) => 'b',
-        None => '-',
-    }
 }
 
 fn count(mapping: &Mapping, key: &str) -> u32 {

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use urldb_protocol::State;
-use urldb_verdict::incident::{Mark, RunResult, breaks_after};
+use urldb_verdict::incident::{RunResult, breaks_after, is_flapping};
 use urldb_verdict::{Classification, Transition, UrlStatus, VerdictOptions};
 
 use super::entry::{Capture, Content, Entry};
@@ -32,8 +32,8 @@ pub struct StatusUpdate<'a> {
     pub result: Option<RunResult>,
     /// The ids of the last runs in which the URL broke, oldest first.
     pub breaks: Vec<String>,
-    /// The mark of a flapping URL.
-    pub mark: Option<Mark>,
+    /// Whether the URL flaps.
+    pub flaps: bool,
     /// Whether an open incident affects the URL, although this run may not have asked it.
     pub is_affected: bool,
 }
@@ -61,8 +61,6 @@ pub fn update<'a>(
     let was_good = before.is_some_and(|entry| entry.url_status.is_untroubled());
     let breaks = before.map_or_else(Vec::new, |entry| entry.breaks.clone());
     let breaks = breaks_after(breaks, was_good, result, run.id);
-    let mark = before.and_then(|entry| entry.flapping.clone());
-    let mark = mark.map(|mark| mark.after(result, run.started));
     let content = content_after(before, archived.captures.content.clone(), result);
     // The ledger of a URL that is as promised has no error page.
     let bad_response = archived
@@ -74,7 +72,8 @@ pub fn update<'a>(
         || bad_response.is_some()
         || verdict.state() != State::Inconclusive
         || status.pending.is_some();
-    let is_good_alias = job.key.alias.is_some() && status.is_untroubled() && mark.is_none();
+    let flaps = is_flapping(&breaks, run.started);
+    let is_good_alias = job.key.alias.is_some() && status.is_untroubled() && !flaps;
     let has_entry = !is_good_alias && (before.is_some() || is_seen);
     let entry = has_entry.then(|| Entry {
         url_status: status.clone(),
@@ -83,7 +82,6 @@ pub fn update<'a>(
         added: before.map_or(*at, |entry| entry.added),
         updated: before.map_or(*at, |entry| entry.updated),
         breaks: breaks.clone(),
-        flapping: mark.clone(),
         // A URL gets the id of a new incident once all URLs are recorded.
         incident: before
             .and_then(|entry| entry.incident.clone())
@@ -99,7 +97,7 @@ pub fn update<'a>(
         transition,
         result,
         breaks,
-        mark,
+        flaps,
         is_affected,
     }
 }
@@ -140,7 +138,7 @@ impl StatusUpdate<'_> {
             }),
             result: RunResult::of(&record.judged.verdict, &status),
             breaks: vec![],
-            mark: None,
+            flaps: false,
             status,
             is_affected: false,
         }
@@ -303,7 +301,6 @@ pub(crate) mod tests {
             added: at(1),
             updated: at(2),
             breaks: vec![],
-            flapping: None,
             incident: Some("1f".to_owned()),
             has_text_of_challenge: false,
         }
@@ -423,58 +420,29 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn an_entry_counts_breaks_and_the_results_of_a_marked_url() {
-        let mark = |result, runs, recent: &[Option<RunResult>]| Mark {
-            since: "one".to_owned(),
-            result,
-            runs,
-            from: at(if runs == 1 { 9 } else { 3 }),
-            recent: recent.to_vec(),
-        };
-        let (good, bad) = (Some(RunResult::Good), Some(RunResult::Bad));
-        let after = |before: Entry, state| {
+    fn an_entry_counts_breaks() {
+        let after = |pending| {
             let run = RunPoint {
                 id: "now",
                 started: at(9),
             };
-            let record = record(state, false, None, None);
-            let options = VerdictOptions::default();
-            let entry = update(Some(&before), &record, false, run, &options)
-                .entry
-                .unwrap();
-            (entry.breaks.join(" "), entry.flapping)
+            let record = record(State::Unreachable, false, None, None);
+            let known = Entry {
+                breaks: vec!["one".to_owned()],
+                ..entry(State::Ok, pending)
+            };
+            let update = update(
+                Some(&known),
+                &record,
+                false,
+                run,
+                &VerdictOptions::default(),
+            );
+            update.entry.unwrap().breaks.join(" ")
         };
-        let known = |pending, mark| Entry {
-            breaks: vec!["one".to_owned()],
-            flapping: mark,
-            ..entry(State::Ok, pending)
-        };
-        let failing = State::Unreachable;
         // A failure after a good run is a break, and one after a failure is none.
-        assert_eq!(
-            after(known(None, None), failing),
-            ("one now".to_owned(), None)
-        );
-        let doubted = known(Some(failing), None);
-        assert_eq!(after(doubted, failing), ("one".to_owned(), None));
-        let marked = known(None, Some(mark(RunResult::Good, 4, &[bad, good])));
-        let (breaks, after_failure) = after(marked.clone(), failing);
-        assert_eq!(breaks, "one now");
-        assert_eq!(
-            after_failure,
-            Some(mark(RunResult::Bad, 1, &[bad, good, bad]))
-        );
-        assert_eq!(
-            after(marked.clone(), State::Ok).1,
-            Some(mark(RunResult::Good, 5, &[bad, good, good]))
-        );
-        assert_eq!(
-            after(marked, State::Inconclusive).1,
-            Some(mark(RunResult::Good, 4, &[bad, good, None]))
-        );
-        let long = known(None, Some(mark(RunResult::Good, 4, &[bad; 15])));
-        let recent = after(long, State::Ok).1.unwrap().recent;
-        assert_eq!(recent, [vec![bad; 14], vec![good]].concat());
+        assert_eq!(after(None), "one now");
+        assert_eq!(after(Some(State::Unreachable)), "one");
     }
 
     #[test]

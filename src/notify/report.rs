@@ -383,7 +383,7 @@ mod tests {
     use urldb_protocol::{Ack, EventKind, Evidence, Notice, Observed};
     use urldb_verdict::incident::{
         Event, EventUrl, EvidenceFacts, FileFacts, ImpairedFacts, IncidentLog, MemberKey, RunFacts,
-        RunResult, Runs, UrlOutcome, append, time_of,
+        RunResult, UrlOutcome, append, time_of,
     };
     use urldb_verdict::{CertificateFacts, UrlStatus};
 
@@ -487,11 +487,6 @@ mod tests {
                 id: &run,
                 project: "sky-urls",
                 started: self.now,
-                runs: Runs {
-                    past: &[],
-                    now: self.now,
-                    counts: &|_, _, _| true,
-                },
                 is_gone: &|_, _| false,
                 is_taken: &|_| false,
                 last_good: &|_, _| None,
@@ -571,7 +566,6 @@ mod tests {
                     RunResult::Bad
                 }),
                 breaks: vec![],
-                mark: None,
                 seen: state,
                 seen_reason: None,
                 redirect: None,

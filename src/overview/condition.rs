@@ -1,11 +1,8 @@
 //! The condition of one URL: from the ledger, the history, the incidents and the archive.
 
 use jiff::Timestamp;
-use urldb_protocol::{
-    CaptureInfo, Flapping, SeenResult, State, StoredCopies, UrlCondition, UrlOverview, UrlUses,
-};
+use urldb_protocol::{CaptureInfo, State, StoredCopies, UrlCondition, UrlOverview, UrlUses};
 use urldb_verdict::Job;
-use urldb_verdict::incident::{Mark, RunResult};
 
 use super::replay::Selected;
 use super::sources::Sources;
@@ -26,11 +23,16 @@ impl Sources<'_> {
         let selected = selected(job);
         let status = entry.map(|entry| &entry.url_status);
         let known_since = entry.and_then(|entry| self.known_since(entry));
-        let incident = self.affected.get(&(
+        let key = (
             text.clone(),
             job.key.request.clone(),
             job.key.variant.clone(),
-        ));
+        );
+        let (incident, flaps) = self
+            .affected
+            .get(&key)
+            .map(|(id, flaps)| (id, *flaps))
+            .unzip();
         let pending = status.and_then(|status| status.pending.as_ref());
         let state = status.map(|status| status.state);
         let is_verified = entry.is_some() && job.promise.is_static();
@@ -64,9 +66,7 @@ impl Sources<'_> {
             stored: entry.and_then(|entry| self.stored(entry)),
             incident: incident.cloned(),
             failures: entry.and_then(|entry| self.failures(entry, selected)),
-            flapping: entry
-                .and_then(|entry| entry.flapping.as_ref())
-                .map(flapping),
+            flapping: flaps.unwrap_or_default(),
             muted: job.muted,
             url: text,
         }
@@ -176,23 +176,6 @@ impl Sources<'_> {
             .filter(|run| recent.contains(&run.as_str()))
             .count() as u64;
         (failed > 0).then_some((failed, recent.len() as u64))
-    }
-}
-
-fn flapping(mark: &Mark) -> Flapping {
-    Flapping {
-        is_good: mark.result == RunResult::Good,
-        runs: mark.runs,
-        from: mark.from,
-        recent: mark.recent.iter().map(|result| seen(*result)).collect(),
-    }
-}
-
-fn seen(result: Option<RunResult>) -> SeenResult {
-    match result {
-        Some(RunResult::Good) => SeenResult::Kept,
-        Some(RunResult::Mixed | RunResult::Bad) => SeenResult::Broken,
-        None => SeenResult::None,
     }
 }
 

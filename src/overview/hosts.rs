@@ -7,8 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use urldb_format::{Linter, fold};
 use urldb_protocol::{
-    Counts, FileCounts, Finding, Flapping, HostOverview, Mistake, UrlCondition, UrlOverview,
-    UrlUses,
+    Counts, FileCounts, Finding, HostOverview, Mistake, UrlCondition, UrlOverview, UrlUses,
 };
 use urldb_verdict::{
     Cnames, DomainPlan, FileOptions, Job, KeptBodies, PlanOptions, Rehash, Selection, Warning,
@@ -49,8 +48,6 @@ pub struct HostUrls {
     pub(super) reasons: HashMap<String, String>,
     /// The places in lists that use affected URLs.
     pub(super) used: BTreeMap<String, UrlUses>,
-    /// The last results of an affected flapping URL, by the id of its incident.
-    pub(super) results: HashMap<String, Flapping>,
 }
 
 impl Sources<'_> {
@@ -156,7 +153,6 @@ impl<'a> HostReading<'a> {
                 promised: vec![],
                 reasons: HashMap::new(),
                 used: BTreeMap::new(),
-                results: HashMap::new(),
             },
             days: HostDays::new(&sources.calendar),
             covers: vec![false; sources.replay.selections().len()],
@@ -172,8 +168,7 @@ impl<'a> HostReading<'a> {
         host.counts.urls += 1;
         match url.condition {
             UrlCondition::Affected => {
-                let is_flapping = url.flapping.is_some();
-                host.counts.add_affected(is_flapping, url.muted, false);
+                host.counts.add_affected(url.flapping, url.muted, false);
             }
             UrlCondition::Unconfirmed => host.counts.unconfirmed += 1,
             UrlCondition::Unknown => host.counts.unknown += 1,
@@ -199,10 +194,6 @@ impl<'a> HostReading<'a> {
             reasons
                 .entry(incident.clone())
                 .or_insert_with(|| reason.clone());
-        }
-        if let (Some(incident), Some(last)) = (&url.incident, &url.flapping) {
-            let results = &mut self.read.results;
-            results.insert(incident.clone(), last.clone());
         }
         if wants(&url) {
             self.read.urls.push(url);

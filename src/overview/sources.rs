@@ -45,7 +45,8 @@ pub struct Sources<'a> {
     pub(super) checks: PlaceChecks,
     /// The faults of the archive as a whole, a sentence for each.
     pub(super) archive_faults: Vec<String>,
-    pub(super) affected: HashMap<UrlKey, String>,
+    /// The open incident that affects a URL, and whether the URL flaps.
+    pub(super) affected: HashMap<UrlKey, (String, bool)>,
     /// The ids of the incidents that ever affected a URL, by the URL.
     pub(super) of_urls: HashMap<String, BTreeSet<String>>,
     /// Absent if the database follows no list, or a list cannot be read.
@@ -86,7 +87,7 @@ impl<'a> Sources<'a> {
         let affected = open.flat_map(|incident| {
             incident.affected().map(|url| {
                 let key = (url.url.clone(), url.request.clone(), url.variant.clone());
-                (key, incident.id.clone())
+                (key, (incident.id.clone(), url.flapping))
             })
         });
         let calendar = Calendar::until(date_of(now), DAYS);

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 use urldb_protocol::{
-    Counts, DayCount, FileCounts, Finding, Flapping, HostOverview, Incident, IncidentOverview,
-    NoticeKind, Overview, RunCounts, UrlOverview,
+    Counts, DayCount, FileCounts, Finding, HostOverview, Incident, IncidentOverview, NoticeKind,
+    Overview, RunCounts, UrlOverview,
 };
 
 use super::hosts::HostUrls;
@@ -41,7 +41,7 @@ impl Sources<'_> {
         let (mut hosts, mut mistakes, mut warnings) = (vec![], vec![], vec![]);
         let mut deprecated = 0;
         let mut promised = vec![0; DAYS];
-        let (mut reasons, mut results) = (HashMap::new(), HashMap::new());
+        let mut reasons = HashMap::new();
         let mut used = BTreeMap::new();
         for path in &self.files {
             let mut read = self.host(path, &wants)?;
@@ -52,7 +52,6 @@ impl Sources<'_> {
             mistakes.append(&mut read.mistakes);
             warnings.append(&mut read.warnings);
             reasons.extend(read.reasons.drain());
-            results.extend(read.results.drain());
             used.append(&mut read.used);
             for (sum, urls) in promised.iter_mut().zip(&read.promised) {
                 *sum += urls;
@@ -64,7 +63,7 @@ impl Sources<'_> {
         let misnamed = self.misnamed.iter();
         mistakes.extend(misnamed.flat_map(|path| self.misnamed(path)));
         counts += self.affected_elsewhere(&hosts);
-        let [open, notices, closed] = self.sorted_incidents(&reasons, &results);
+        let [open, notices, closed] = self.sorted_incidents(&reasons);
         counts.warnings += count_notices(&notices, &mut hosts);
         let notices_of_hosts = notices.iter();
         warnings.extend(notices_of_hosts.filter_map(|it| certificate_ends(&it.incident)));
@@ -131,11 +130,7 @@ impl Sources<'_> {
     }
 
     /// The open incidents, the notices that hold, and what is closed: the latest first.
-    fn sorted_incidents(
-        &self,
-        reasons: &HashMap<String, String>,
-        results: &HashMap<String, Flapping>,
-    ) -> [Vec<IncidentOverview>; 3] {
+    fn sorted_incidents(&self, reasons: &HashMap<String, String>) -> [Vec<IncidentOverview>; 3] {
         let mut incidents: Vec<&Incident> = self.incidents.values().collect();
         incidents.sort_by_key(|incident| incident.order());
         incidents.sort_by_key(|incident| match incident.closed {
@@ -144,7 +139,7 @@ impl Sources<'_> {
         });
         let incidents = incidents.into_iter();
         let (open, closed): (Vec<_>, Vec<_>) = incidents
-            .map(|incident| self.incident(incident, reasons, results))
+            .map(|incident| self.incident(incident, reasons))
             .partition(|it| it.incident.closed.is_none());
         let (notices, mut open): (Vec<_>, Vec<_>) =
             open.into_iter().partition(|it| it.incident.is_notice());
@@ -164,19 +159,11 @@ impl Sources<'_> {
         }
     }
 
-    fn incident(
-        &self,
-        incident: &Incident,
-        reasons: &HashMap<String, String>,
-        results: &HashMap<String, Flapping>,
-    ) -> IncidentOverview {
+    fn incident(&self, incident: &Incident, reasons: &HashMap<String, String>) -> IncidentOverview {
         let reason = || reasons.get(&incident.id).cloned();
-        let results = results.get(&incident.id);
-        let is_one = incident.affected().count() == 1 && incident.is_flapping();
         IncidentOverview {
             domain: domain_of(incident),
             reason: incident.reason.clone().or_else(reason),
-            results: results.filter(|_| is_one).cloned(),
             copies: None,
             delivered: self
                 .delivered

@@ -95,14 +95,10 @@ pub(super) fn canonical_mismatch(judged: &JudgedJob) -> Option<CanonicalMismatch
 
 /// The warning about a flapping URL, in a run that sees it as promised.
 pub(super) fn flapping(judged: &JudgedJob, update: &StatusUpdate<'_>) -> Option<Finding> {
+    let last = time_of(update.breaks.last()?)?.strftime("%Y-%m-%d");
+    let message = format!("flapping, and broke on {last} last");
     let is_good = judged.verdict.state() == State::Ok;
-    update.mark.as_ref().filter(|_| is_good)?;
-    let last = update.breaks.last().and_then(|run| time_of(run));
-    let message = match last {
-        Some(last) => format!("flapping, and broke on {} last", last.strftime("%Y-%m-%d")),
-        None => "flapping".to_owned(),
-    };
-    Some(warning_finding(judged, Warning::Flapping, &message))
+    (update.flaps && is_good).then(|| warning_finding(judged, Warning::Flapping, &message))
 }
 
 /// The warning about a certificate that ends soon.

@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use url::Url;
 use urldb_canon::{Scheme, authority};
 use urldb_fetch::Mapping;
-use urldb_protocol::{AffectedUrl, Counts, Incident, Notice, NoticeKind, RunInfo};
+use urldb_protocol::{AffectedUrl, Because, Counts, Incident, Notice, NoticeKind, RunInfo};
 use urldb_verdict::incident::{
-    Appended, EvidenceFacts, FileFacts, FileMistakes, ImpairedFacts, IncidentLog, MarkChange,
-    MemberKey, RunFacts, RunResult, Runs, UrlOutcome, append, key_of_content, time_of,
-    unconfirmed_and_unknown, view_since,
+    Appended, EvidenceFacts, FileFacts, FileMistakes, ImpairedFacts, IncidentLog, MemberKey,
+    RunFacts, RunResult, UrlOutcome, append, key_of_content, time_of, unconfirmed_and_unknown,
+    view_since,
 };
 use urldb_verdict::{CertificateFacts, HostCertificates, Job, JobKey, SkippedRecords};
 
@@ -224,20 +224,10 @@ impl RunIncidents<'_> {
             };
             self.is_complete && is_without && is_readable(&notice.file)
         };
-        let ids: Vec<&str> = self.past.iter().map(|line| line.run.as_str()).collect();
-        let counts = |run: usize, domain: &str, path: &str| {
-            let run = &self.past[run];
-            !run.incomplete && run.has_checked(domain, path)
-        };
         let facts = RunFacts {
             id: &self.run.id,
             project: &self.run.project,
             started: self.run.started,
-            runs: Runs {
-                past: &ids,
-                now: self.run.started,
-                counts: &counts,
-            },
             is_gone: &is_gone,
             is_taken,
             last_good: &|outcome, since| self.last_good(outcome, since),
@@ -406,7 +396,7 @@ impl RunIncidents<'_> {
         }
     }
 
-    /// Notes the incident and the mark of each URL in the ledger.
+    /// Notes the incident of each URL in the ledger.
     fn note(
         &self,
         appended: &Appended,
@@ -423,10 +413,13 @@ impl RunIncidents<'_> {
                     .map(|key| (key, log.id.as_str()))
             })
             .collect();
-        let marks: HashMap<&MemberKey, &MarkChange> = appended
-            .marks
+        let events = appended
+            .incidents
             .iter()
-            .map(|change| (&change.key, change))
+            .flat_map(|(log, known)| &log.events[*known..]);
+        let accepted: HashSet<&MemberKey> = events
+            .filter(|event| event.because == Some(Because::Accepted))
+            .flat_map(|event| event.urls.iter().map(|url| &url.key))
             .collect();
         let mut keys: Vec<(&MemberKey, &JobKey)> = jobs.iter().collect();
         keys.sort_by_key(|(_, key)| *key);
@@ -438,11 +431,9 @@ impl RunIncidents<'_> {
                     continue;
                 };
                 entry.incident = by_url.get(*url).map(|id| (*id).to_owned());
-                if let Some(change) = marks.get(*url) {
-                    if change.mark.is_none() {
-                        entry.breaks.clear();
-                    }
-                    entry.flapping.clone_from(&change.mark);
+                // The breaks are those of another promise.
+                if accepted.contains(url) {
+                    entry.breaks.clear();
                 }
                 ledger.set(key, entry, self.now);
             }

@@ -80,8 +80,8 @@ impl Outcomes {
         }
         let is_member = self.is_member(job);
         let is_fine = status.is_untroubled() && verdict.state() == State::Ok;
-        let may_flap = update.mark.is_some() || update.result == Some(RunResult::Mixed);
-        if is_fine && !is_member && !may_flap {
+        let is_mixed = update.result == Some(RunResult::Mixed);
+        if is_fine && !is_member && !is_mixed {
             return;
         }
         let reason = verdict.classification.reason;
@@ -106,7 +106,6 @@ impl Outcomes {
             status: status.clone(),
             result: update.result,
             breaks: update.breaks.clone(),
-            mark: update.mark.clone(),
             seen: verdict.state(),
             seen_reason: reason.map(|reason| reason.to_string()),
             redirect: redirect.clone(),

@@ -335,7 +335,7 @@ fn a_url_that_fails_often_is_a_warning_once() {
     );
     assert_has(&mails[0].text, "flapping: http://example.test/a\n");
     let ledger = sandbox.read("status/example.test.yaml");
-    assert_has(&ledger, "flapping:\n");
+    assert_has(&ledger, "breaks:\n");
     sandbox.ok("status").says("URLs: 1 flapping, 2 ok; as of ");
     sandbox.ok("status http://example.test/a");
 }

@@ -17,7 +17,10 @@ use crate::words::ACK;
 fn stable() -> Settings {
     let mut settings = Settings::clone_current();
     for (pattern, name) in [
-        (r"\d{4}-\d\d-\d\d \d\d:\d\d(?: UTC|(?P<row>  ))", "[moment]$row"),
+        (
+            r"\d{4}-\d\d-\d\d \d\d:\d\d(?: UTC|(?P<row>  ))",
+            "[moment]$row",
+        ),
         (r"--at \d{4}-\d\d-\d\d", "--at [day]"),
         ACK,
         (r"urldb-\d{14}-\d{5}-\S+\.warc\.gz", "[archive file]"),

@@ -22,7 +22,10 @@ pub(crate) fn stable() -> Settings {
     for (pattern, name) in [
         (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "[time]"),
         (r"\d{1,2} \w+ \d{4}, \d\d:\d\d UTC", "[moment]"),
-        (r"\d{4}-\d\d-\d\d \d\d:\d\d(?: UTC|(?P<row>  ))", "[moment]$row"),
+        (
+            r"\d{4}-\d\d-\d\d \d\d:\d\d(?: UTC|(?P<row>  ))",
+            "[moment]$row",
+        ),
         (r"since \d{4}-\d\d-\d\d", "since [day]"),
         ACK,
         (r"urldb-[0-9a-f]{32}\.eml", "[message].eml"),

@@ -10,7 +10,6 @@ mod bars;
 mod feed;
 mod file_names;
 mod folder;
-mod marks;
 mod pages;
 mod sample;
 mod site;

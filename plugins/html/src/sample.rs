@@ -6,10 +6,10 @@ use jiff::civil::Date;
 use jiff::{Span, Timestamp};
 use urldb_protocol::{
     Ack, AffectedUrl, Because, CaptureInfo, CertificateDates, Chapter, ChapterDetails, Counts, Day,
-    DayCount, DayLevel, DeliveredIncident, EventKind, Evidence, FileCounts, Finding, Flapping,
-    HostOverview, ImpairedRun, Incident, IncidentEvents, IncidentOverview, Mistake, Observed,
-    OriginInfo, Overview, Phase, ProjectInfo, Promised, RunCounts, RunSummary, SeenResult, Shown,
-    State, TextDifference, UrlCondition, UrlDetails, UrlEvidence, UrlOverview, UrlUses,
+    DayCount, DayLevel, DeliveredIncident, EventKind, Evidence, FileCounts, Finding, HostOverview,
+    ImpairedRun, Incident, IncidentEvents, IncidentOverview, Mistake, Observed, OriginInfo,
+    Overview, Phase, ProjectInfo, Promised, RunCounts, RunSummary, Shown, State, TextDifference,
+    UrlCondition, UrlDetails, UrlEvidence, UrlOverview, UrlUses,
 };
 
 use crate::source::{ListedUrl, SiteError, SiteSource};
@@ -90,7 +90,6 @@ fn incident(id: &str, closed: Option<Timestamp>) -> IncidentOverview {
     };
     IncidentOverview {
         delivered: DeliveredIncident::Whole,
-        results: Some(results()),
         copies: None,
         domain: HOST.to_owned(),
         reason: None,
@@ -153,16 +152,6 @@ fn run(selection: Option<&str>) -> RunSummary {
         due: 240,
         ok: 239,
         inconclusive: 0,
-    }
-}
-
-/// The last results of a flapping URL.
-fn results() -> Flapping {
-    Flapping {
-        is_good: true,
-        runs: 1,
-        from: at(48),
-        recent: vec![SeenResult::Broken, SeenResult::None, SeenResult::Kept],
     }
 }
 
@@ -274,7 +263,7 @@ pub(crate) fn listed_url() -> ListedUrl {
             stored: None,
             incident: None,
             failures: None,
-            flapping: Some(results()),
+            flapping: true,
             muted: false,
         },
         had_incident: true,

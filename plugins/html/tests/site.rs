@@ -15,10 +15,10 @@ use urldb_html::{
 use urldb_protocol::{
     Ack, AffectedUrl, Because, CaptureInfo, CertificateDates, Chapter, ChapterDetails, Contents,
     Counts, Day, DayCount, DayLevel, DeliveredIncident, EventKind, Evidence, FileCounts, Finding,
-    Flapping, HostOverview, ImpairedRun, Incident, IncidentEvents, IncidentOverview, MemberChange,
+    HostOverview, ImpairedRun, Incident, IncidentEvents, IncidentOverview, MemberChange,
     MemberDifference, Notice, Observed, OriginInfo, Overview, Phase, ProjectInfo, Promised,
-    RunCounts, RunSummary, SeenResult, Shown, State, TextDifference, UrlCondition, UrlDetails,
-    UrlOverview, UrlUses,
+    RunCounts, RunSummary, Shown, State, TextDifference, UrlCondition, UrlDetails, UrlOverview,
+    UrlUses,
 };
 
 /// Markup, a script and an attribute, for every text from outside.
@@ -71,7 +71,7 @@ fn url(host: &str, path: &str, condition: UrlCondition) -> UrlOverview {
         stored: None,
         incident: (!is_kept).then(|| "bd7dbe2e".to_owned()),
         failures: None,
-        flapping: None,
+        flapping: false,
         muted: false,
     }
 }
@@ -207,7 +207,6 @@ fn overview(text: &str) -> Overview {
             domain: bad.to_owned(),
             reason: None,
             delivered: DeliveredIncident::Whole,
-            results: None,
             copies: None,
         }],
         closed: vec![],
@@ -242,8 +241,6 @@ struct Source<'a> {
     path: &'a str,
     text: &'a str,
     events: IncidentEvents,
-    /// The last results of each affected URL.
-    results: Option<Flapping>,
 }
 
 /// The first event of the incident.
@@ -311,12 +308,8 @@ impl SiteSource for Source<'_> {
                 UrlCondition::Kept
             };
             let url = url(&host.host, &format!("{}{index}", self.path), condition);
-            let results = self.results.clone();
             ListedUrl {
-                url: UrlOverview {
-                    flapping: results.filter(|_| condition == UrlCondition::Affected),
-                    ..url
-                },
+                url,
                 had_incident: condition == UrlCondition::Affected,
             }
         };
@@ -369,7 +362,6 @@ fn plain(path: &str) -> Source<'_> {
         path,
         text: "plain",
         events: IncidentEvents::default(),
-        results: None,
     }
 }
 
@@ -534,7 +526,6 @@ fn every_page_has_the_policy_and_nothing_that_it_forbids() {
         path: &path,
         text: EVIL,
         events: events(EVIL),
-        results: None,
     };
     build_with(folder.path(), &overview(EVIL), &source);
     assert_eq!(url_pages(folder.path()).len(), 3);
@@ -968,54 +959,6 @@ fn text_of(page: &str) -> String {
 }
 
 #[test]
-fn a_flapping_url_has_a_mark_for_each_run() {
-    use SeenResult::{Broken, Kept, None};
-    let last = Flapping {
-        is_good: true,
-        runs: 2,
-        from: at("2026-11-21T05:00:00Z"),
-        recent: vec![Broken, Kept, Broken, None, Kept, Kept],
-    };
-    let mut overview = overview("x");
-    let open = &mut overview.open[0];
-    open.incident.urls[0].flapping = true;
-    open.incident.evidence.url = open.incident.urls[0].url.clone();
-    open.results = Some(last.clone());
-    let folder = tempfile::tempdir().unwrap();
-    let source = Source {
-        results: Some(last),
-        ..plain("/")
-    };
-    build_with(folder.path(), &overview, &source);
-    let files = files(folder.path());
-    let words = "The last 6 runs, the oldest first: broken, kept, broken, no result, kept 2 times.";
-    let [url] = url_pages(folder.path())
-        .into_iter()
-        .filter(|name| files[name].contains("<h1>Flapping"))
-        .collect::<Vec<_>>()
-        .try_into()
-        .unwrap();
-    for (page, often) in [
-        (
-            "index.html",
-            "It was broken in 2 of the last 5 runs with a result. In the last run with a result it was as promised.",
-        ),
-        (
-            "incidents/bd7dbe2e.html",
-            "It was broken in 2 of the last 5 runs with a result.",
-        ),
-        (
-            &url,
-            "Flapping: broken in 2 of the last 5 runs with a result.",
-        ),
-    ] {
-        let page = &files[page];
-        assert!(page.contains(&format!("aria-label=\"{words}\"")), "{page}");
-        assert!(text_of(page).contains(often), "{page}");
-    }
-}
-
-#[test]
 fn a_run_without_results_leaves_nothing_known() {
     let folder = tempfile::tempdir().unwrap();
     let mut overview = overview("x");
@@ -1091,7 +1034,6 @@ fn a_closed_incident_has_its_history() {
         path: "/b",
         text: "plain",
         events,
-        results: None,
     };
     build_with(folder.path(), &overview, &source);
     let page = &files(folder.path())["incidents/bd7dbe2e.html"];
@@ -1405,7 +1347,6 @@ fn an_incident_has_one_row_however_often_it_changed() {
             path: "/p/",
             text: "plain",
             events: IncidentEvents::default(),
-            results: None,
         },
     );
     let files = files(folder.path());
@@ -1592,7 +1533,6 @@ fn a_notice_is_counted_apart_and_has_a_page_without_urls() {
             chapters,
             left: vec![],
         },
-        results: None,
     };
     build_with(folder.path(), &overview, &source);
     let files = files(folder.path());

@@ -21,7 +21,7 @@ pub enum EventKind {
     Shrunk,
     /// URLs flap from now on.
     Flapping,
-    /// URLs no longer flap: they are broken all the time, or as promised all the time.
+    /// URLs no longer flap, and are broken.
     Steady,
     /// Nobody is to be told of the URLs.
     Muted,
@@ -64,8 +64,6 @@ pub enum Because {
     Accepted,
     /// Its record is gone.
     Removed,
-    /// The URL flapped, and has been ok for a week.
-    Steady,
 }
 
 /// An acknowledgement: until then nobody is reminded.

@@ -222,14 +222,9 @@ impl Incident {
     /// Why the incident ended: it recovered if any of its URLs did. Absent while it is open.
     pub fn end(&self) -> Option<Because> {
         let is_closed = self.phase == Phase::Closed && self.merged_into.is_none();
-        let mut ends = [
-            Because::Recovered,
-            Because::Steady,
-            Because::Removed,
-            Because::Accepted,
-        ]
-        .into_iter()
-        .filter(|because| self.left_because(*because) > 0);
+        let mut ends = [Because::Recovered, Because::Removed, Because::Accepted]
+            .into_iter()
+            .filter(|because| self.left_because(*because) > 0);
         is_closed.then(|| ends.next())?
     }
 

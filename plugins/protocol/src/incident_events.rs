@@ -1,8 +1,5 @@
 //! The events of incidents with evidence, as pages of the status site show them.
 
-use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
-
 use crate::event::Because;
 use crate::incident::{Chapter, Evidence, Incident};
 
@@ -47,32 +44,4 @@ pub enum DeliveredIncident {
     Nothing,
     /// Some URLs were muted: the incident of the others.
     Part(Box<Incident>),
-}
-
-/// The result of a URL in one run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum SeenResult {
-    /// As promised, in each request.
-    Kept,
-    /// Not as promised, in at least one request.
-    Broken,
-    /// The run has no result.
-    None,
-}
-
-/// The last results of a flapping URL.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub struct Flapping {
-    /// The last run with a result saw the URL as promised, in each request.
-    pub is_good: bool,
-    /// Number of runs in a row with this result.
-    pub runs: u32,
-    /// When the first of these runs began.
-    pub from: Timestamp,
-    /// The results of the last runs that asked the URL, since it began to flap: at most 15, the latest last.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub recent: Vec<SeenResult>,
 }

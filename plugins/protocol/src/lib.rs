@@ -41,9 +41,7 @@ pub use event::{Ack, Because, EventKind};
 pub use explanation::{Explanation, ExplanationKind};
 pub use finding::{Finding, FixedMistake, Mistake, UrlCopies};
 pub use incident::{Chapter, Evidence, Incident, Phase};
-pub use incident_events::{
-    ChapterDetails, DeliveredIncident, Flapping, IncidentEvents, SeenResult, UrlEvidence,
-};
+pub use incident_events::{ChapterDetails, DeliveredIncident, IncidentEvents, UrlEvidence};
 pub use notice::{CertificateDates, LostContent, Notice, NoticeKind};
 pub use notifier::{
     Delivery, DeliveryFuture, DeliveryOutcome, Notifier, PlannedDelivery, Remembered,

@@ -14,7 +14,7 @@ use crate::archived::{CaptureInfo, StoredCopies};
 use crate::counts::Counts;
 use crate::finding::{Finding, Mistake, UrlCopies};
 use crate::incident::{Chapter, Incident};
-use crate::incident_events::{DeliveredIncident, Flapping, UrlEvidence};
+use crate::incident_events::{DeliveredIncident, UrlEvidence};
 use crate::notice::CertificateDates;
 use crate::promise::Promised;
 use crate::runs::{ImpairedRun, RunCounts, RunSummary};
@@ -129,8 +129,6 @@ pub struct IncidentOverview {
     pub reason: Option<String>,
     /// The incident as messages tell it.
     pub delivered: DeliveredIncident,
-    /// The last results of the only affected URL, if it flaps.
-    pub results: Option<Flapping>,
     /// The other URLs that serve the bytes of the only affected URL, if the incident is open and a digest is promised.
     pub copies: Option<UrlCopies>,
 }
@@ -309,9 +307,9 @@ pub struct UrlOverview {
     /// In how many of how many last runs the URL failed without being confirmed; absent if in none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failures: Option<(u64, u64)>,
-    /// Since which run the URL flaps; absent if it does not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub flapping: Option<Flapping>,
+    /// The URL flaps.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub flapping: bool,
     /// The record's `mute-until` is in the future: nobody is notified about the URL.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub muted: bool,

@@ -3,9 +3,34 @@
 use urldb_protocol::{Because, Chapter, EventKind, Incident};
 
 use crate::compose::{chapter_cause, notice_event};
-use crate::message::Class;
+use crate::message::{Class, Fact};
 use crate::numbers::{day, number};
 use crate::text::Text;
+
+/// Most rows of a history: the last ones.
+const MOST_ROWS: usize = 10;
+
+/// The history of an incident, unless it has only begun. The rows after the first one have no name.
+pub(crate) fn history(incident: &Incident) -> Vec<Fact> {
+    let rows: Vec<Text> = incident
+        .chapters
+        .iter()
+        .filter_map(|chapter| {
+            let at = chapter.at.strftime("%Y-%m-%d\u{a0}%H:%M\u{a0}\u{a0}");
+            Some(Text::from(at.to_string()).and(history_row(incident, chapter)?))
+        })
+        .collect();
+    if rows.len() < 2 {
+        return vec![];
+    }
+    let earlier = rows.len().saturating_sub(MOST_ROWS);
+    let more = (earlier > 0).then(|| Text::from(format!("and {} earlier", number(earlier as u64))));
+    let names = std::iter::once("history").chain(std::iter::repeat(""));
+    names
+        .zip(rows.into_iter().skip(earlier).chain(more))
+        .map(|(name, row)| Fact::new(name, row))
+        .collect()
+}
 
 /// The row of an event: who joined or left, and how many are broken then: `40 broken: answers 404 Not Found`,
 /// `20 recovered, 20 broken`. `None` for an event that another row tells.
@@ -24,9 +49,8 @@ pub fn history_row(incident: &Incident, chapter: &Chapter) -> Option<Text> {
         }
         EventKind::Grown => Text::from(format!("{urls} more, {broken} broken")),
         EventKind::Shrunk => left(chapter),
-        EventKind::Steady if chapter.because.is_some() => left(chapter),
         EventKind::Flapping => Text::from(format!("{urls} flapping")),
-        EventKind::Steady => Text::from(format!("{urls} broken in each run, no longer flapping")),
+        EventKind::Steady => Text::from(format!("{urls} broken, no longer flapping")),
         EventKind::Acked => {
             let ack = chapter.ack.as_ref()?;
             let by = if ack.by.is_empty() { "" } else { " by " };
@@ -52,7 +76,7 @@ fn left(chapter: &Chapter) -> Text {
 
 const fn end_word(because: Because) -> &'static str {
     match because {
-        Because::Recovered | Because::Steady => "recovered",
+        Because::Recovered => "recovered",
         Because::Accepted => "accepted",
         Because::Removed => "removed",
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use urldb_protocol::{Counts, Flapping, ImpairedRun, Overview, SeenResult, State};
+use urldb_protocol::{Counts, ImpairedRun, Overview, State};
 
 use crate::numbers::{NO_BREAK, count, counted, headline, number};
 use crate::text::capitalized;
@@ -58,17 +58,6 @@ pub fn impaired_sentence(impaired: &ImpairedRun) -> String {
         "{results} of {} could be checked on {day}.",
         counted(impaired.due, "URL")
     )
-}
-
-/// `6 of the last 15 runs`: how often a URL was broken that flaps; `None` while fewer than two results are
-/// known.
-pub fn broken_runs(last: &Flapping) -> Option<String> {
-    let number_of = |result| last.recent.iter().filter(|seen| **seen == result).count() as u64;
-    let (broken, none) = (number_of(SeenResult::Broken), number_of(SeenResult::None));
-    let runs = broken + number_of(SeenResult::Kept);
-    let with_result = if none > 0 { " with a result" } else { "" };
-    let text = format!("{broken} of the last {}{with_result}", counted(runs, "run"));
-    (runs > 1).then_some(text)
 }
 
 /// `The same answer at each of the other 38 URLs, in each of 3 or more requests.`: the URLs of a chapter that has the

@@ -44,7 +44,6 @@ fn entry(number: u32) -> Entry {
         added: Timestamp::UNIX_EPOCH,
         updated: Timestamp::UNIX_EPOCH,
         breaks: vec![],
-        flapping: None,
         incident: number.is_multiple_of(7).then(|| number.to_string()),
         has_text_of_challenge: false,
     }

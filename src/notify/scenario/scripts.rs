@@ -145,7 +145,7 @@ pub(super) const SCENARIOS: [Scenario; 12] = [
             run(24, &[(0..1, Gone)]),
             run(24, &[(0..1, Kept)]),
             run(24, &[(0..1, Gone)]),
-            runs(24, 10, &[(0..1, Kept)]),
+            runs(24, 7, &[(0..1, Kept)]),
         ],
     },
     Scenario {
@@ -163,7 +163,7 @@ pub(super) const SCENARIOS: [Scenario; 12] = [
     },
     Scenario {
         number: "05",
-        title: "one URL is gone again within a day, and again after three weeks",
+        title: "one URL is gone again within a day, and again after five weeks",
         paths: ("/v1/catalog.json", ""),
         urls: 1,
         certificate: None,
@@ -173,7 +173,7 @@ pub(super) const SCENARIOS: [Scenario; 12] = [
             run(1, &[(0..1, Kept)]),
             runs(1, 3, &[(0..1, Gone)]),
             run(1, &[(0..1, Kept)]),
-            runs(24, 20, &[]),
+            runs(24, 34, &[]),
             run(24, &[(0..1, Gone)]),
             run(1, &[(0..1, Kept)]),
         ],

@@ -10,8 +10,8 @@ use urldb_protocol::{
     Promised, Reason, Remembered, Shown, State,
 };
 use urldb_verdict::incident::{
-    Event, EventUrl, EvidenceFacts, FileFacts, ImpairedFacts, IncidentLog, Mark, MemberKey,
-    RunFacts, RunResult, Runs, UrlOutcome, append, breaks_after, time_of, view_since,
+    Event, EventUrl, EvidenceFacts, FileFacts, ImpairedFacts, IncidentLog, MemberKey, RunFacts,
+    RunResult, UrlOutcome, append, breaks_after, time_of, view_since,
 };
 use urldb_verdict::{CertificateFacts, HostCertificates, UrlStatus};
 
@@ -57,7 +57,6 @@ struct UrlState {
     answer: SeenState,
     status: UrlStatus,
     breaks: Vec<String>,
-    mark: Option<Mark>,
     last_good: Option<Timestamp>,
 }
 
@@ -95,7 +94,6 @@ impl World {
                 pending: None,
             },
             breaks: vec![],
-            mark: None,
             last_good: None,
         };
         let random = base.run.id.rsplit('-').next().unwrap_or_default();
@@ -166,7 +164,6 @@ impl World {
     }
 
     fn append(&mut self, run: &str, outcomes: &[UrlOutcome]) {
-        let past: Vec<&str> = self.past.iter().map(String::as_str).collect();
         let last_good = |outcome: &UrlOutcome, _| {
             let mut urls = self.urls.iter();
             urls.find(|url| url.url == outcome.key.url)?.last_good
@@ -175,11 +172,6 @@ impl World {
             id: run,
             project: &self.project,
             started: self.now,
-            runs: Runs {
-                past: &past,
-                now: self.now,
-                counts: &|_, _, _| true,
-            },
             is_gone: &|_, _| true,
             is_taken: &|_| false,
             last_good: &last_good,
@@ -200,12 +192,6 @@ impl World {
         };
         let known: Vec<IncidentLog> = self.files.iter().map(|file| file.log.clone()).collect();
         let appended = append(known, outcomes, &facts);
-        for change in appended.marks {
-            let mut urls = self.urls.iter_mut();
-            if let Some(url) = urls.find(|url| url.url == change.key.url) {
-                url.mark = change.mark;
-            }
-        }
         let old = std::mem::take(&mut self.files);
         self.before.clear();
         for (log, before) in appended.incidents {
@@ -395,8 +381,6 @@ impl UrlState {
         let was_good = self.status.state == State::Ok;
         let breaks = std::mem::take(&mut self.breaks);
         self.breaks = breaks_after(breaks, was_good, Some(self.result()), run);
-        let mark = self.mark.take();
-        self.mark = mark.map(|mark| mark.after(Some(self.result()), now));
         if self.status.state != seen {
             (self.status.state, self.status.since) = (seen, now);
             self.status.reason = self.reason();
@@ -427,7 +411,6 @@ impl UrlState {
             status: self.status.clone(),
             result: Some(self.result()),
             breaks: self.breaks.clone(),
-            mark: self.mark.clone(),
             seen: self.seen(),
             seen_reason: self.reason(),
             redirect: None,

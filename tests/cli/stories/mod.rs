@@ -216,13 +216,13 @@ fn a_slow_death_is_one_incident() {
 #[test]
 fn a_flapping_url_is_told_once() {
     let mut story = Story::new(&[("/p/07.dat", "data"), ("/a", "fine")]);
-    for number in 1..=22 {
+    for number in 1..=20 {
         let is_gone = number % 2 == 0 && number <= 12;
         story.serve("/p/07.dat", (!is_gone).then_some("data"));
         story.run(&day(number), i32::from(is_gone));
     }
     let mails = story.text.matches("=== mail").count();
-    assert_eq!(mails, 8, "{}", story.text);
+    assert_eq!(mails, 7, "{}", story.text);
     story.show("flapping");
 }
 
@@ -257,9 +257,9 @@ fn a_url_that_breaks_again_continues_its_incident_for_a_while() {
         story.run(&at(day, 15), 0);
     }
     story.serve("/v1/catalog.json", None);
-    story.run(&at(23, 15), 1);
+    story.run("2026-12-05T15:17:02Z", 1);
     story.serve("/v1/catalog.json", Some("{}"));
-    story.run(&at(23, 16), 0);
+    story.run("2026-12-05T16:17:02Z", 0);
     story.show("recurrence");
 }
 

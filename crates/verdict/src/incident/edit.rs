@@ -7,15 +7,14 @@ use urldb_protocol::{Because, CertificateDates, EventKind, Notice, NoticeKind, S
 
 use super::cause::{Cause, incident_id, incident_key};
 use super::event::{Event, EventUrl, IncidentLog, MemberKey};
+use super::flapping::{MOST_DAYS, RunResult, is_within};
 use super::impaired::ImpairedFacts;
 use super::log_edit::LogEdit;
 use super::lost_contents::EvidenceFacts;
-use super::mark::{BREAKS, Mark, RunResult};
 use super::mistakes::FileFacts;
 use super::outcome::UrlOutcome;
 use super::state::Departure;
 use super::topic::topic;
-use super::window::{Runs, Window};
 use crate::certificates::CertificateFacts;
 
 /// The facts about the run that incidents need.
@@ -27,8 +26,6 @@ pub struct RunFacts<'a> {
     pub project: &'a str,
     /// When the run began.
     pub started: Timestamp,
-    /// The runs before.
-    pub runs: Runs<'a>,
     /// Whether the record of a URL without outcome, which was in this domain file, is gone, as far as this run knows.
     pub is_gone: &'a dyn Fn(&MemberKey, &str) -> bool,
     /// Whether another incident has this id, open or closed.
@@ -56,17 +53,6 @@ pub struct RunFacts<'a> {
 pub struct Appended {
     /// All incidents, with the number of events that they had before the run.
     pub incidents: Vec<(IncidentLog, usize)>,
-    /// The marks that have changed.
-    pub marks: Vec<MarkChange>,
-}
-
-/// The change of the mark of one URL.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MarkChange {
-    /// The URL.
-    pub key: MemberKey,
-    /// The mark from now on.
-    pub mark: Option<Mark>,
 }
 
 /// The incidents while a run appends to them.
@@ -80,7 +66,6 @@ pub(super) struct RunEdit<'a> {
     /// The open notice of each host whose certificate has ended, and that certificate.
     pub(super) ended: BTreeMap<String, (usize, CertificateDates)>,
     by_url: HashMap<MemberKey, &'a UrlOutcome>,
-    marks: Vec<MarkChange>,
 }
 
 impl<'a> RunEdit<'a> {
@@ -101,7 +86,6 @@ impl<'a> RunEdit<'a> {
                 .iter()
                 .map(|outcome| (outcome.key.clone(), *outcome))
                 .collect(),
-            marks: vec![],
         }
     }
 
@@ -167,39 +151,23 @@ impl<'a> RunEdit<'a> {
         let Some(member) = self.logs[index].state.members.get(key) else {
             return;
         };
-        let (run, started) = (self.run.id, self.run.started);
         let is_good = result == RunResult::Good;
+        let (flaps, flapped) = (outcome.flaps(self.run.started), member.flapping.is_some());
         if is_good && member.joining.promise != outcome.promise {
             return self.leave(index, key, Because::Accepted);
         }
-        let Some(mark) = &outcome.mark else {
-            match result {
-                RunResult::Good => self.leave(index, key, Because::Recovered),
-                _ if self.is_third_break(outcome) => self.mark(index, outcome, result),
-                _ => self.become_other(index, outcome),
-            }
-            return;
-        };
-        if mark.is_good_for_long(started) {
-            return self.leave(index, key, Because::Steady);
-        }
-        let is_believed = outcome.is_believed();
-        if is_believed && mark.is_broken_for_long(started) && !self.was_steady(index, outcome) {
-            self.logs[index].tell(run, EventKind::Steady, key);
-            self.set_mark(key.clone(), None);
+        if is_good && !flaps {
+            return self.leave(index, key, Because::Recovered);
         }
         self.become_other(index, outcome);
-    }
-
-    /// Whether an event of the incident within the window said that the URL no longer flaps.
-    fn was_steady(&self, index: usize, outcome: &UrlOutcome) -> bool {
-        let window = self.window(outcome);
-        self.logs[index].log.events.iter().any(|event| {
-            event.event == EventKind::Steady
-                && event.because.is_none()
-                && self.run.runs.has(window, &event.id)
-                && event.urls.iter().any(|url| url.key == outcome.key)
-        })
+        if flaps != flapped {
+            let kind = if flaps {
+                EventKind::Flapping
+            } else {
+                EventKind::Steady
+            };
+            self.logs[index].tell(self.run.id, kind, key);
+        }
     }
 
     /// Notes the confirmed cause of a member, if it is another than before. An unconfirmed failure is not
@@ -258,40 +226,12 @@ impl<'a> RunEdit<'a> {
         }
     }
 
-    /// Whether the URL breaks in this run for the third time in its window.
-    pub(super) fn is_third_break(&self, outcome: &UrlOutcome) -> bool {
-        let window = self.window(outcome);
-        let is_break = outcome.breaks.last().is_some_and(|run| run == self.run.id);
-        let recent = outcome
-            .breaks
-            .iter()
-            .filter(|run| *run == self.run.id || self.run.runs.has(window, run));
-        is_break && recent.count() >= BREAKS
-    }
-
-    /// Marks a member that flaps.
-    pub(super) fn mark(&mut self, index: usize, outcome: &UrlOutcome, result: RunResult) {
-        let key = &outcome.key;
-        let run = self.run.id;
-        self.become_other(index, outcome);
-        self.logs[index].tell(run, EventKind::Flapping, key);
-        let mark = Mark::new(run, result, self.run.started);
-        self.set_mark(key.clone(), Some(mark));
-    }
-
-    pub(super) fn set_mark(&mut self, key: MemberKey, mark: Option<Mark>) {
-        self.marks.push(MarkChange { key, mark });
-    }
-
     fn leave(&mut self, index: usize, key: &MemberKey, because: Because) {
         let outcome = self.by_url.get(key).copied();
         let evidence = outcome.and_then(|outcome| outcome.evidence.as_deref());
         self.logs[index].leave(self.run.id, key, because, evidence);
         self.members.remove(key);
         self.departures.insert(key.clone(), index);
-        if outcome.is_some_and(|outcome| outcome.mark.is_some()) {
-            self.set_mark(key.clone(), None);
-        }
     }
 
     /// Lets a URL join an incident. Its trouble began at `since`. Without a cause, or with one that no second
@@ -348,12 +288,11 @@ impl<'a> RunEdit<'a> {
         self.logs.len() - 1
     }
 
-    /// The incident that the URL left within its window, and its departure.
+    /// The incident that the URL left within [`MOST_DAYS`], and its departure.
     pub(super) fn departure(&self, outcome: &UrlOutcome) -> Option<(usize, &Departure)> {
         let index = *self.departures.get(&outcome.key)?;
         let departure = self.logs[index].state.left.get(&outcome.key)?;
-        let window = self.window(outcome);
-        let is_recent = departure.at == self.run.id || self.run.runs.has(window, &departure.at);
+        let is_recent = is_within(&departure.at, self.run.started, MOST_DAYS);
         // Another incident took over since.
         let into = self.logs[index].state.merged_into.as_deref();
         let index = match into {
@@ -361,11 +300,6 @@ impl<'a> RunEdit<'a> {
             None => index,
         };
         is_recent.then_some((index, departure))
-    }
-
-    fn window(&self, outcome: &UrlOutcome) -> Window {
-        let (domain, path) = &outcome.record;
-        self.run.runs.window(domain, path)
     }
 
     /// Notes the members that are muted from now on, or no longer.
@@ -420,7 +354,6 @@ impl<'a> RunEdit<'a> {
             .filter(|edit| !edit.log.events.is_empty());
         Appended {
             incidents: logs.map(|edit| (edit.log, edit.known)).collect(),
-            marks: self.marks,
         }
     }
 }

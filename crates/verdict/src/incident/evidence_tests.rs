@@ -172,11 +172,6 @@ impl World {
             id: &id,
             project: "sky-urls",
             started: self.now,
-            runs: Runs {
-                past: &[],
-                now: self.now,
-                counts: &|_, _, _| true,
-            },
             is_gone: &is_gone,
             is_taken: &|_| false,
             last_good: &|_, _| None,

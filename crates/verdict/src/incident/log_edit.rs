@@ -98,13 +98,9 @@ impl LogEdit {
         because: Because,
         evidence: Option<&Evidence>,
     ) {
-        let kind = match because {
-            Because::Steady => EventKind::Steady,
-            Because::Recovered | Because::Accepted | Because::Removed => EventKind::Shrunk,
-        };
         let event = Event {
             id: run.to_owned(),
-            event: kind,
+            event: EventKind::Shrunk,
             because: Some(because),
             ..Event::default()
         };

@@ -3,17 +3,18 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
+use urldb_protocol::EventKind;
+
 use super::cause::Cause;
 use super::edit::RunEdit;
+use super::flapping::RunResult;
 use super::groups::grouped;
 use super::log_edit::LogEdit;
-use super::mark::RunResult;
 use super::notice::is_expired;
 use super::outcome::UrlOutcome;
 use super::state::Member;
 
-/// Lets each URL join whose trouble is confirmed by the result of this run, or that breaks for the third time
-/// in its window.
+/// Lets each URL join whose trouble is confirmed by the result of this run, or that flaps and is not as promised.
 pub(super) fn join(edit: &mut RunEdit<'_>, outcomes: Vec<&UrlOutcome>) {
     let mut unplaced = vec![];
     let mut alike = Alike::of(&edit.logs);
@@ -21,41 +22,43 @@ pub(super) fn join(edit: &mut RunEdit<'_>, outcomes: Vec<&UrlOutcome>) {
     let returns = |outcome: &&UrlOutcome| edit.departure(outcome).is_some();
     let (returning, others): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(returns);
     for outcome in returning.into_iter().chain(others) {
-        let marks = edit.is_third_break(outcome);
+        let is_broken = outcome
+            .result
+            .is_some_and(|result| result != RunResult::Good);
+        let flaps = is_broken && outcome.flaps(edit.run.started);
         let is_believed = outcome.is_believed() && outcome.result == Some(RunResult::Bad);
-        if !is_believed && !marks {
-            end_mark(edit, outcome);
+        if !is_believed && !flaps {
             continue;
         }
         let is_bad = outcome.result == Some(RunResult::Bad);
         let cause = is_bad.then(|| cause_of(outcome));
         let place = edit.departure(outcome).map(|(index, _)| index);
-        let alike_index = || alike.most(&outcome.host, cause.as_ref()?, marks);
+        let alike_index = || alike.most(&outcome.host, cause.as_ref()?, flaps);
         let place = place.or_else(alike_index);
         let noticed = edit.ended.get(&outcome.host).map(|(index, _)| *index);
         let place = place.or(noticed.filter(|_| cause.as_ref().is_some_and(is_expired)));
         let Some(index) = place else {
-            unplaced.push((outcome, marks));
+            unplaced.push((outcome, flaps));
             continue;
         };
-        place_in(edit, index, outcome, cause.as_ref(), marks);
+        place_in(edit, index, outcome, cause.as_ref(), flaps);
         let placed = &edit.logs[index];
         if let Some(member) = placed.state.members.get(&outcome.key) {
             alike.add(index, &placed.log.host, member);
         }
     }
-    for marks in [false, true] {
-        let of_mark: Vec<&UrlOutcome> = unplaced
+    for flaps in [false, true] {
+        let alike_urls: Vec<&UrlOutcome> = unplaced
             .iter()
-            .filter(|(_, mark)| *mark == marks)
+            .filter(|(_, it)| *it == flaps)
             .map(|(outcome, _)| *outcome)
             .collect();
-        for ((host, cause), urls) in grouped(of_mark, cause_of) {
+        for ((host, cause), urls) in grouped(alike_urls, cause_of) {
             let index = edit.open(&host, &cause);
             for outcome in urls {
                 let is_bad = outcome.result == Some(RunResult::Bad);
                 let cause = Some(&cause).filter(|_| is_bad);
-                place_in(edit, index, outcome, cause, marks);
+                place_in(edit, index, outcome, cause, flaps);
             }
         }
     }
@@ -66,12 +69,12 @@ fn place_in(
     index: usize,
     outcome: &UrlOutcome,
     cause: Option<&Cause>,
-    marks: bool,
+    flaps: bool,
 ) {
     let cause = (cause, !outcome.is_believed());
     edit.join(index, outcome, cause, outcome.since());
-    if marks {
-        edit.mark(index, outcome, outcome.result.unwrap_or(RunResult::Bad));
+    if flaps {
+        edit.logs[index].tell(edit.run.id, EventKind::Flapping, &outcome.key);
     }
 }
 
@@ -84,7 +87,7 @@ fn cause_of(outcome: &UrlOutcome) -> Cause {
     }
 }
 
-/// The open incidents of each host, cause and mark, with the number of such members.
+/// The open incidents of each host, cause and flapping or not, with the number of such members.
 #[derive(Default)]
 struct Alike(HashMap<(String, Cause, bool), BTreeMap<usize, usize>>);
 
@@ -106,20 +109,12 @@ impl Alike {
         }
     }
 
-    /// The incident with most members of this host, cause and mark.
-    fn most(&self, host: &str, cause: &Cause, marks: bool) -> Option<usize> {
+    /// The incident with most members of this host, cause, and flapping or not.
+    fn most(&self, host: &str, cause: &Cause, flaps: bool) -> Option<usize> {
         self.0
-            .get(&(host.to_owned(), cause.clone(), marks))?
+            .get(&(host.to_owned(), cause.clone(), flaps))?
             .iter()
             .max_by_key(|(index, count)| (**count, Reverse(**index)))
             .map(|(index, _)| *index)
-    }
-}
-
-/// A URL that no incident affects, as its file is gone, does not keep its mark for ever.
-fn end_mark(edit: &mut RunEdit<'_>, outcome: &UrlOutcome) {
-    let mark = outcome.mark.as_ref();
-    if mark.is_some_and(|mark| mark.is_good_for_long(edit.run.started)) {
-        edit.set_mark(outcome.key.clone(), None);
     }
 }

@@ -188,11 +188,6 @@ impl World {
             id: &id,
             project: "sky-urls",
             started: self.now,
-            runs: Runs {
-                past: &[],
-                now: self.now,
-                counts: &|_, _, _| true,
-            },
             is_gone: &|_, _| !self.https,
             is_taken: &|_| false,
             last_good: &|_, _| None,
@@ -254,7 +249,6 @@ impl World {
                 RunResult::Good
             }),
             breaks: vec![],
-            mark: None,
             seen: if is_broken {
                 State::Unreachable
             } else {

@@ -7,7 +7,7 @@ use urldb_protocol::{AffectedUrl, Evidence, Reason, Shown, State};
 
 use super::cause::{Cause, telling_redirect};
 use super::event::{Joining, MemberKey};
-use super::mark::{Mark, RunResult};
+use super::flapping::{RunResult, is_flapping};
 use crate::status::UrlStatus;
 
 /// The outcome of a run for one URL.
@@ -41,8 +41,6 @@ pub struct UrlOutcome {
     pub result: Option<RunResult>,
     /// The ids of the runs of the last breaks, at most ten, oldest first; this run included.
     pub breaks: Vec<String>,
-    /// The mark after the run.
-    pub mark: Option<Mark>,
     /// The state in this run.
     pub seen: State,
     /// The reason in this run.
@@ -68,6 +66,11 @@ impl UrlOutcome {
     /// Whether the URL is confirmed to be not as promised.
     pub(super) fn is_believed(&self) -> bool {
         self.status.state != State::Ok
+    }
+
+    /// Whether the URL flaps after the run that began at this time.
+    pub(super) fn flaps(&self, started: Timestamp) -> bool {
+        is_flapping(&self.breaks, started)
     }
 
     /// Whether the URL was not tried, because its host did not answer.

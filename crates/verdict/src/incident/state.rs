@@ -92,7 +92,7 @@ impl IncidentState {
             counts.add_affected(it.flapping.is_some(), it.muted, it.joined == run);
         }
         for (key, it) in self.left.iter().filter(|(_, it)| it.at == run) {
-            let is_good = matches!(it.because, Because::Recovered | Because::Steady);
+            let is_good = it.because == Because::Recovered;
             counts.recovered += u64::from(is_good && takes(key, &it.member));
         }
     }
@@ -117,8 +117,6 @@ impl IncidentState {
         match event.event {
             EventKind::Opened | EventKind::Reopened | EventKind::Grown => self.join(event),
             EventKind::Shrunk => self.leave(event, event.because.unwrap_or(Because::Recovered)),
-            // Of URLs that are as promised all the time, or are broken all the time.
-            EventKind::Steady if event.because.is_some() => self.leave(event, Because::Steady),
             EventKind::Steady => self.each(event, |member| member.flapping = None),
             EventKind::Flapping => {
                 self.each(event, |member| member.flapping = Some(event.id.clone()));

@@ -29,7 +29,7 @@ enum Sight {
 #[derive(Debug, Clone)]
 enum Step {
     /// The hours since the run before, which are negative when the clock steps back, and what it sees.
-    Run(i64, Vec<Sight>, bool),
+    Run(i64, Vec<Sight>),
     EditPromise(usize),
     Remove(usize),
     Add(usize),
@@ -53,8 +53,8 @@ fn sight() -> impl Strategy<Value = Sight> {
 fn step() -> impl Strategy<Value = Step> {
     let hours = prop_oneof![10 => Just(24), 3 => Just(1), 1 => Just(-30), 1 => Just(24 * 25)];
     prop_oneof![
-        12 => (hours, prop::collection::vec(sight(), URLS), prop::bool::weighted(0.1))
-            .prop_map(|(hours, sights, stopped)| Step::Run(hours, sights, stopped)),
+        12 => (hours, prop::collection::vec(sight(), URLS))
+            .prop_map(|(hours, sights)| Step::Run(hours, sights)),
         1 => (0..URLS).prop_map(Step::EditPromise),
         1 => (0..URLS).prop_map(Step::Remove),
         1 => (0..URLS).prop_map(Step::Add),
@@ -70,7 +70,6 @@ struct Url {
     muted: bool,
     status: Option<UrlStatus>,
     breaks: Vec<String>,
-    mark: Option<Mark>,
     last_good: Option<Timestamp>,
 }
 
@@ -80,7 +79,6 @@ struct World {
     number: u32,
     urls: Vec<Url>,
     logs: Vec<IncidentLog>,
-    past: Vec<(String, Vec<bool>)>,
     /// What each URL showed in the last run.
     seen: Vec<Sight>,
 }
@@ -122,7 +120,6 @@ impl World {
                 URLS
             ],
             logs: vec![],
-            past: vec![],
             seen: vec![Sight::NotAsked; URLS],
         }
     }
@@ -134,17 +131,12 @@ impl World {
             Step::Remove(url) => self.urls[*url].has_record = false,
             Step::Add(url) => self.urls[*url].has_record = true,
             Step::Mute(url, muted) => self.urls[*url].muted = *muted,
-            Step::Run(hours, sights, stopped) => return Some(self.run(*hours, sights, *stopped)),
+            Step::Run(hours, sights) => return Some(self.run(*hours, sights)),
         }
         None
     }
 
-    fn run(
-        &mut self,
-        hours: i64,
-        sights: &[Sight],
-        stopped: bool,
-    ) -> (String, Vec<(IncidentLog, usize)>) {
+    fn run(&mut self, hours: i64, sights: &[Sight]) -> (String, Vec<(IncidentLog, usize)>) {
         self.now += SignedDuration::from_hours(hours);
         self.number += 1;
         let id = format!(
@@ -168,11 +160,6 @@ impl World {
         for index in 0..URLS {
             outcomes.extend(self.outcome(index, &id));
         }
-        let past: Vec<&str> = self.past.iter().map(|(id, _)| id.as_str()).collect();
-        let counts = |run: usize, _: &str, path: &str| {
-            let index: usize = path[1..].parse().unwrap();
-            self.past[run].1[index]
-        };
         let is_gone = |key: &MemberKey, _: &str| {
             let index = (0..URLS).find(|index| url_of(*index) == key.url).unwrap();
             !self.urls[index].has_record
@@ -193,11 +180,6 @@ impl World {
             id: &id,
             project: "sky-urls",
             started: self.now,
-            runs: Runs {
-                past: &past,
-                now: self.now,
-                counts: &counts,
-            },
             is_gone: &is_gone,
             is_taken: &|_| false,
             last_good: &last_good,
@@ -217,13 +199,14 @@ impl World {
             },
         };
         let appended = append(std::mem::take(&mut self.logs), &outcomes, &facts);
-        for change in appended.marks {
-            let index = (0..URLS).find(|index| url_of(*index) == change.key.url);
-            let url = &mut self.urls[index.unwrap()];
-            if change.mark.is_none() && url.mark.is_some() {
-                url.breaks.clear();
+        let new = appended
+            .incidents
+            .iter()
+            .flat_map(|(log, known)| &log.events[*known..]);
+        for event in new.filter(|event| event.because == Some(Because::Accepted)) {
+            for url in &event.urls {
+                self.urls[index_of(&url.key)].breaks.clear();
             }
-            url.mark = change.mark;
         }
         for index in 0..URLS {
             if !self.urls[index].has_record {
@@ -234,11 +217,6 @@ impl World {
                 self.urls[index].last_good = Some(self.now);
             }
         }
-        let asked = self
-            .seen
-            .iter()
-            .map(|seen| *seen != Sight::NotAsked && !stopped);
-        self.past.push((id.clone(), asked.collect()));
         self.logs = appended
             .incidents
             .iter()
@@ -275,9 +253,6 @@ impl World {
         let was_good = url.status.as_ref().is_some_and(UrlStatus::is_untroubled);
         let (status, _) = UrlStatus::after(url.status.as_ref(), &verdict, now, &options);
         url.breaks = breaks_after(std::mem::take(&mut url.breaks), was_good, result, run);
-        if let Some(result) = result {
-            url.mark = url.mark.take().map(|mark| mark.after(Some(result), now));
-        }
         url.status = Some(status.clone());
         Some(UrlOutcome {
             key: MemberKey {
@@ -297,7 +272,6 @@ impl World {
             status,
             result,
             breaks: url.breaks.clone(),
-            mark: url.mark.clone(),
             seen: verdict.state(),
             seen_reason: verdict
                 .classification
@@ -359,7 +333,7 @@ fn says_nothing_untrue(world: &World, run: &str, log: &IncidentLog) {
         for url in &event.urls {
             let seen = world.seen[index_of(&url.key)];
             match (event.event, event.because) {
-                (_, Some(Because::Recovered | Because::Accepted | Because::Steady)) => {
+                (_, Some(Because::Recovered | Because::Accepted)) => {
                     assert_eq!(seen, Sight::Good, "{event:?}");
                 }
                 (_, Some(Because::Removed)) => {
@@ -381,6 +355,23 @@ fn says_nothing_untrue(world: &World, run: &str, log: &IncidentLog) {
             assert_eq!(&*evidence.detail, run, "the evidence is of another run");
         }
     }
+}
+
+/// The URL broke three times within thirty days, and once within seven, since its promise was changed.
+fn breaks_often(world: &World, index: usize) -> bool {
+    let breaks = world.urls[index]
+        .breaks
+        .iter()
+        .map(|run| time_of(run).unwrap());
+    let ages: Vec<i64> = breaks
+        .map(|at| world.now.duration_since(at).as_hours())
+        .collect();
+    let within = |days: i64| {
+        ages.iter()
+            .filter(|age| (0..24 * days).contains(*age))
+            .count()
+    };
+    within(30) >= 3 && within(7) > 0
 }
 
 /// Whoever hears all events knows which URLs are broken, and each is in one incident.
@@ -415,20 +406,21 @@ fn knows_all(world: &World) {
             );
         }
         if let Some(member) = member {
-            assert_eq!(url.mark.is_some(), member.flapping.is_some(), "{key:?}");
+            let flaps = member.flapping.is_some();
             assert!(
-                url.mark.is_some() || seen != Sight::Good,
+                flaps || seen != Sight::Good,
                 "{key:?} is good and in an incident"
             );
+            if matches!(
+                seen,
+                Sight::Good | Sight::Mixed | Sight::Sure(_) | Sight::Unsure(_)
+            ) {
+                assert_eq!(flaps, breaks_often(world, index), "{key:?}");
+            }
             let Joining {
                 since, last_good, ..
             } = &member.joining;
             assert!(last_good.is_none_or(|good| good <= *since), "{key:?}");
-        } else {
-            assert!(
-                url.mark.is_none() || url.status.is_none(),
-                "{key:?} is marked"
-            );
         }
     }
 }
@@ -493,7 +485,7 @@ proptest! {
         for sight in sights {
             let mut all = vec![Sight::Good; URLS];
             all[0] = sight;
-            let (run, incidents) = world.run(24, &all, false);
+            let (run, incidents) = world.run(24, &all);
             for (log, known) in &incidents {
                 let new = log.events[*known..].iter();
                 let told = new.filter(|event| {
@@ -540,7 +532,7 @@ fn story(days: &str) -> String {
             all[0] = sight;
             all
         };
-        let (_, incidents) = world.run(24, &sights, false);
+        let (_, incidents) = world.run(24, &sights);
         let mut words: Vec<String> = vec![];
         for (log, known) in incidents {
             for event in &log.events[known..] {
@@ -577,9 +569,9 @@ fn others_join_the_incident_of_a_url_that_returns() {
     use Sight::{Good, Sure};
     let mut world = World::new();
     let gone = Sure(State::Gone);
-    world.run(24, &[Good, gone, Good, Good], false);
-    world.run(24, &[Good; URLS], false);
-    world.run(24, &[gone, gone, Good, Good], false);
+    world.run(24, &[Good, gone, Good, Good]);
+    world.run(24, &[Good; URLS]);
+    world.run(24, &[gone, gone, Good, Good]);
     let members: Vec<usize> = world.open().map(|state| state.members.len()).collect();
     assert_eq!(members, [2]);
 }
@@ -596,14 +588,20 @@ fn the_third_break_is_told_once() {
             "g reopened gone",
             ". shrunk recovered, closed",
             "g reopened gone, flapping",
-            ". steady steady, closed",
+            ". shrunk recovered, closed",
         ]
     );
-    assert_eq!(told.lines().last(), Some(". steady steady, closed"));
+    assert_eq!(
+        told.lines().rev().position(|line| line.len() > 1),
+        Some(3),
+        "it recovers seven days after its last break"
+    );
 }
 
 #[test]
 fn a_url_that_stays_broken_no_longer_flaps() {
-    let told = story("g.g.g.ggggg");
+    let told = story(".g.g.ggggggg");
+    assert!(told.ends_with("flapping\ng\ng\ng\ng\ng\ng"), "{told}");
+    let told = story(".g.g.gggggggg");
     assert!(told.ends_with("\ng steady"), "{told}");
 }

@@ -26,7 +26,7 @@ const FEWEST_BARRED: u64 = 4;
 const MOST_BOXES: usize = 5;
 
 /// The note of a chapter from which on a URL flaps.
-const FLAPPING: &str = "From here on it stays in the incident, good or bad, and no message tells of each change, until all runs of a window agree: ten runs or seven days, whichever is longer.";
+const FLAPPING: &str = "From here on it stays in the incident, good or bad, and no message tells of each change, until seven days without a break.";
 
 /// A chapter of an incident.
 #[derive(Debug, Serialize)]
@@ -199,9 +199,9 @@ fn class_of(chapter: &Chapter) -> &'static str {
     }
     match (chapter.event, chapter.because) {
         (Shrunk, Some(Because::Removed)) => "o",
-        (Shrunk | Closed, _) | (Steady, Some(_)) => "k",
+        (Shrunk | Closed, _) => "k",
         (Flapping, _) => "w",
-        (Opened | Reopened | Grown | Became, _) | (Steady, None) => "b",
+        (Opened | Reopened | Grown | Became | Steady, _) => "b",
         _ => "o",
     }
 }

@@ -8,7 +8,6 @@ use urldb_protocol::IncidentOverview;
 use urldb_render::short_day;
 
 use super::Views;
-use super::results::marks_of;
 use super::values::{Time, date, first_seen};
 
 /// Most rows on the overview.
@@ -28,8 +27,6 @@ pub(super) struct EventRow {
     /// The id of the incident, whose page has more.
     incident: String,
     text: String,
-    /// The results of the last runs of a flapping URL.
-    marks: String,
 }
 
 impl Views<'_> {
@@ -84,7 +81,6 @@ impl Views<'_> {
             },
             incident: incident.id.clone(),
             text: self.title(it),
-            marks: marks_of(it),
         }
     }
 }

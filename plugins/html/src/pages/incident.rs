@@ -15,7 +15,6 @@ use urldb_render::{
 
 use super::chapters::ChapterRow;
 use super::commands::capitalized_purpose;
-use super::results::{last_results, marks_of};
 use super::url_words::state_in_words;
 use super::values::{Figure, Time, first_seen, of};
 use super::{Frame, Views};
@@ -40,9 +39,6 @@ pub(crate) struct IncidentPage {
     ack: Option<String>,
     /// When reminders begin again.
     reminders: String,
-    /// The results of the last runs of a flapping URL, in words and as marks.
-    results: String,
-    marks: String,
     figures: Vec<Figure>,
     /// The other URLs with the same bytes, in one sentence.
     copies: Option<String>,
@@ -125,8 +121,6 @@ impl Views<'_> {
                 .ack
                 .as_ref()
                 .map_or_else(String::new, |ack| reminders(incident, ack)),
-            results: last_results(it),
-            marks: marks_of(it),
             figures: figures(incident, events),
             commands: commands
                 .into_iter()
@@ -219,7 +213,7 @@ fn state_of(incident: &Incident, url: &AffectedUrl) -> String {
             };
             return format!("{state}{since}{good}{muted}");
         }
-        Some(Because::Recovered | Because::Steady) => "as promised again",
+        Some(Because::Recovered) => "as promised again",
         Some(Because::Accepted) => "left as the promise was changed,",
         Some(Because::Removed) => "left as the record was removed,",
     };
@@ -312,12 +306,7 @@ struct Parts {
 impl Parts {
     fn of(incident: &Incident, events: &IncidentEvents) -> Self {
         let flapping = incident.affected().filter(|url| url.flapping).count() as u64;
-        let all = [
-            Because::Recovered,
-            Because::Steady,
-            Because::Accepted,
-            Because::Removed,
-        ];
+        let all = [Because::Recovered, Because::Accepted, Because::Removed];
         let of_urls = || all.map(|because| (because, incident.left_because(because)));
         Self {
             broken: incident.affected().count() as u64 - flapping,
@@ -330,10 +319,10 @@ impl Parts {
         }
     }
 
-    fn left(&self, wanted: &[Because]) -> u64 {
+    fn left(&self, wanted: Because) -> u64 {
         self.left
             .iter()
-            .filter(|(because, _)| wanted.contains(because))
+            .filter(|(because, _)| *because == wanted)
             .map(|(_, urls)| urls)
             .sum()
     }
@@ -345,10 +334,10 @@ impl Parts {
 
     /// `= 0 recovered + 1 accepted + 2 broken`: the terms that are not zero, and those that recovered.
     fn sum(&self) -> String {
-        let recovered = self.left(&[Because::Recovered, Because::Steady]);
+        let recovered = self.left(Because::Recovered);
         let terms = [
-            (self.left(&[Because::Accepted]), "accepted"),
-            (self.left(&[Because::Removed]), "removed"),
+            (self.left(Because::Accepted), "accepted"),
+            (self.left(Because::Removed), "removed"),
             (self.broken, "broken"),
             (self.flapping, "flapping"),
         ]

@@ -8,7 +8,6 @@ use urldb_render::Mark;
 use urldb_render::numbers::{age_in_words, number};
 
 use super::incident::acknowledgement;
-use super::results::{last_results, marks_of};
 use super::values::{Time, date, first_seen};
 use super::{Frame, PageLink, Views, page_links};
 use crate::file_names::numbered;
@@ -37,8 +36,6 @@ pub(crate) struct IncidentRow {
     class: &'static str,
     /// The length of a closed incident.
     lasted: Option<String>,
-    /// The results of the last runs of a flapping URL.
-    marks: String,
 }
 
 impl Views<'_> {
@@ -84,12 +81,10 @@ impl Views<'_> {
             None => (urls, if urls == 1 { "URL" } else { "URLs" }),
         };
         let title = self.title(it);
-        let sentences = [last_results(it), acknowledged(it)];
-        let detail = joined(sentences.iter().map(String::as_str));
         IncidentRow {
             id: incident.id.clone(),
             title,
-            detail,
+            detail: acknowledged(it),
             urls: number(urls),
             noun,
             since: Time::day(first_seen(incident)),
@@ -102,7 +97,6 @@ impl Views<'_> {
             lasted: incident
                 .closed
                 .map(|closed| age_in_words(first_seen(incident), closed)),
-            marks: marks_of(it),
         }
     }
 }
@@ -115,19 +109,6 @@ pub(super) fn latest_first<'a>(
     incidents.sort_by_key(|it| it.incident.order());
     incidents.sort_by_key(|it| Reverse(date(first_seen(&it.incident))));
     incidents
-}
-
-/// The sentences that are not empty. A single one stays as it is.
-fn joined<'t>(sentences: impl Iterator<Item = &'t str>) -> String {
-    let sentences: Vec<&str> = sentences.filter(|text| !text.is_empty()).collect();
-    match sentences.as_slice() {
-        [only] => (*only).to_owned(),
-        all => all
-            .iter()
-            .map(|text| format!("{}.", text.trim_end_matches('.')))
-            .collect::<Vec<_>>()
-            .join(" "),
-    }
 }
 
 /// The acknowledgement of an open incident; empty without one.

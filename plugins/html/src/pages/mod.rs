@@ -12,7 +12,6 @@ mod impaired;
 mod incident;
 mod incidents;
 mod overview;
-mod results;
 mod steps;
 mod url;
 mod url_words;

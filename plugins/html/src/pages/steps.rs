@@ -1,6 +1,6 @@
 //! The growth of an incident, and the agreement of the requests of an event.
 
-use urldb_protocol::{Because, ChapterDetails, EventKind, Evidence};
+use urldb_protocol::{ChapterDetails, EventKind, Evidence};
 
 use crate::bars::Bar;
 
@@ -29,7 +29,7 @@ pub(super) fn growth(events: &[ChapterDetails]) -> Vec<Bar> {
         } else {
             0
         };
-        if joined == 0 && !leaves(chapter.event, chapter.because) {
+        if joined == 0 && chapter.event != EventKind::Shrunk {
             continue;
         }
         match bars.last_mut() {
@@ -48,8 +48,4 @@ pub(super) fn growth(events: &[ChapterDetails]) -> Vec<Bar> {
         }
     }
     bars.into_iter().map(|(_, bar)| bar).collect()
-}
-
-fn leaves(event: EventKind, because: Option<Because>) -> bool {
-    event == EventKind::Shrunk || event == EventKind::Steady && because.is_some()
 }

@@ -26,7 +26,6 @@ use super::url_words::{Stretch, headline, path_parts, result, state_in_words, st
 use super::values::{Figure, Time, bytes, date};
 use super::{Frame, Views};
 use crate::file_names::host_page;
-use crate::marks::marks;
 
 /// The date of the last check on pages of kept URLs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,8 +50,6 @@ pub(crate) struct UrlPage {
     checked_week: Option<Time>,
     /// The result of the last check in one sentence; empty if the headline has it.
     result: String,
-    /// The results of the last runs of a flapping URL.
-    marks: String,
     verified_since: Option<Time>,
     verified: Option<Time>,
     is_static: bool,
@@ -139,7 +136,6 @@ impl Views<'_> {
             checked,
             checked_week: url.checked.filter(|_| is_weekly).map(week),
             result: result(url),
-            marks: url.flapping.as_ref().map_or_else(String::new, marks),
             verified_since: verified_since.map(Time::day),
             verified: url.verified.map(Time::day),
             is_static: url.is_static(),

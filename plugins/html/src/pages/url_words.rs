@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use urldb_protocol::{State, UrlCondition, UrlDetails, UrlOverview};
 use urldb_render::numbers::counted;
-use urldb_render::{broken_runs, capitalized, day_in_words, one_line};
+use urldb_render::{capitalized, day_in_words, one_line};
 
 use super::values::bytes;
 
@@ -43,7 +43,7 @@ pub(crate) fn path_parts(url: &UrlOverview) -> (String, String) {
 /// Class and words of a URL's state.
 pub(crate) fn state_of(url: &UrlOverview) -> (&'static str, String) {
     match (url.condition, url.state) {
-        (UrlCondition::Affected, _) if url.flapping.is_some() => ("w", "flapping".to_owned()),
+        (UrlCondition::Affected, _) if url.flapping => ("w", "flapping".to_owned()),
         (UrlCondition::Affected, Some(State::Ok) | None) => ("b", "not tried".to_owned()),
         (UrlCondition::Affected, Some(state)) => ("b", state_in_words(state)),
         (UrlCondition::Unconfirmed, _) => ("w", "in doubt".to_owned()),
@@ -68,7 +68,7 @@ pub(super) fn headline(url: &UrlOverview, details: &UrlDetails, stretches: &[Str
         None => format!("{text}."),
     };
     match (url.condition, url.state) {
-        (UrlCondition::Affected, _) if url.flapping.is_some() => flapping(url),
+        (UrlCondition::Affected, _) if url.flapping => flapping(url),
         (UrlCondition::Kept, _) => match url.failures {
             Some((failures, runs)) if failures >= FAILURES => {
                 format!("Kept, but it failed in {failures} of the last {runs} runs.")
@@ -107,11 +107,8 @@ pub(super) fn headline(url: &UrlOverview, details: &UrlDetails, stretches: &[Str
     }
 }
 
-/// `Flapping: broken in 6 of the last 15 runs.`
+/// `Flapping: broke 3 times in the last 10 runs.`
 fn flapping(url: &UrlOverview) -> String {
-    if let Some(runs) = url.flapping.as_ref().and_then(broken_runs) {
-        return format!("Flapping: broken in {runs}.");
-    }
     match url.failures {
         Some((failures, runs)) if failures > 0 => format!(
             "Flapping: broke {} in the last {}.",
@@ -155,18 +152,8 @@ fn length_difference(url: &UrlOverview, details: &UrlDetails) -> Option<String> 
 
 /// The result of the last check, where the headline does not tell it.
 pub(super) fn result(url: &UrlOverview) -> String {
-    match (url.condition, url.state, &url.flapping) {
-        (UrlCondition::Affected, _, Some(last)) => {
-            let runs = counted(last.runs.into(), "run");
-            let day = day_in_words(last.from);
-            match (last.is_good, last.runs) {
-                (true, 0 | 1) => format!("It was as promised, in the run of {day}."),
-                (true, _) => format!("It was as promised in {runs} in a row, since {day}."),
-                (false, 0 | 1) => format!("It was not as promised, in the run of {day}."),
-                (false, _) => format!("It was not as promised in {runs} in a row, since {day}."),
-            }
-        }
-        (UrlCondition::Affected, Some(State::Ok) | None, None) => {
+    match (url.condition, url.state) {
+        (UrlCondition::Affected, Some(State::Ok) | None) if !url.flapping => {
             "The URL itself was not tried, because the host was silent.".to_owned()
         }
         (UrlCondition::Kept, ..) if url.is_static() && url.verified.is_some() => {

@@ -237,10 +237,6 @@ fn note(group: &Group<'_>, scope: Scope<'_>, envelope: &Lookup<'_>) -> Option<Te
     }
     let note = match (group.phase(), group.reason()) {
         (Phase::Closed, _) => return None,
-        (phase, _) if phase.is_news() && group.is_flapping() => {
-            "The next message comes when the URL is broken in another way, stays broken, or stays as promised \
-             for a week."
-        }
         (Phase::Unconfirmed, _) if !scope.is_check() => {
             "The next run confirms this or clears it. Until then nobody is notified."
         }

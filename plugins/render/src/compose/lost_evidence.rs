@@ -49,7 +49,7 @@ fn fact(content: &LostContent) -> Fact {
         None => "lost",
         Some(Because::Removed) => "removed",
         Some(Because::Accepted) => "accepted",
-        Some(Because::Recovered | Because::Steady) => "archived",
+        Some(Because::Recovered) => "archived",
     };
     let on = match content.left {
         None => ", on ",

@@ -5,13 +5,15 @@ use urldb_protocol::{
     Reason,
 };
 
-use super::facts::{history, ip_and_port};
+use super::facts::ip_and_port;
 use super::links::source_link;
+use super::notice_events::{ending, reason};
 use super::scope::Scope;
 use super::urls::domain_of;
 use super::{lost_evidence, mistakes};
+use crate::history::history;
 use crate::message::{Block, Class, Command, Fact};
-use crate::numbers::{age, count, day, hours, moment, number, share, with_spaces};
+use crate::numbers::{age, count, day, moment, number, share, with_spaces};
 use crate::text::{Text, shown_host};
 
 /// Most lost URLs or corrected mistakes that a message names.
@@ -148,26 +150,12 @@ pub(super) fn is_removed(incident: &Incident) -> bool {
         .is_some_and(|chapter| chapter.because == Some(Because::Removed))
 }
 
-/// The reason why URLs are not checked.
-fn reason(notice: &Notice) -> Text {
-    Text::new().outside(notice.reason.as_deref().unwrap_or_default())
-}
-
 /// Whether the certificate is not the host's own, but one that the host's depends on.
 fn is_of_authority(notice: &Notice) -> bool {
     notice
         .certificate
         .as_ref()
         .is_some_and(|dates| dates.authority.is_some())
-}
-
-/// `ends 2026-11-20`
-fn ending(notice: &Notice) -> String {
-    let verb = if notice.has_ended() { "ended" } else { "ends" };
-    match &notice.certificate {
-        Some(dates) => format!("{verb} {}", day(dates.not_after)),
-        None => format!("{verb} soon"),
-    }
 }
 
 /// The explanation, and what to do.
@@ -315,31 +303,4 @@ pub(super) fn is_end(incident: &Incident) -> bool {
     incident.notice.is_some()
         && !incident.is_notice()
         && reason == Some(Reason::TlsExpired.as_str())
-}
-
-/// The event of a notice in the history of an issue; absent for another event.
-pub(crate) fn notice_event(incident: &Incident, chapter: &Chapter) -> Option<Text> {
-    if incident.notice.is_some() && chapter.event.joins() && chapter.urls > 0 {
-        let is_first = chapter.affected == chapter.urls && is_expired(chapter);
-        let urls = count(chapter.urls, "URL");
-        if is_first {
-            return Some(Text::from(format!("expired, {urls} broken")));
-        }
-    }
-    let notice = chapter.notice.as_ref()?;
-    let left = notice.within_hours.map(hours);
-    Some(match notice.kind {
-        NoticeKind::Impaired | NoticeKind::UnsupportedTls => reason(notice),
-        NoticeKind::EvidenceLost => lost_evidence::event(chapter, notice),
-        NoticeKind::Mistake => mistakes::number(notice),
-        NoticeKind::CertificateEnds if chapter.event == EventKind::Renewed => Text::from("renewed"),
-        NoticeKind::CertificateEnds => match left.filter(|_| !notice.has_ended()) {
-            Some(left) => Text::from(format!("less than {left} left")),
-            None => Text::from(ending(notice)),
-        },
-    })
-}
-
-fn is_expired(chapter: &Chapter) -> bool {
-    chapter.reason.as_deref() == Some(Reason::TlsExpired.as_str())
 }

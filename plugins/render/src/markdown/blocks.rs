@@ -29,7 +29,10 @@ pub(super) fn facts(block: &Block) -> Vec<String> {
     let mut lines: Vec<String> = vec![];
     for fact in &block.facts {
         match lines.last_mut() {
-            Some(last) if fact.name.is_empty() => *last += &format!("\\\n  {}", inline(&fact.text)),
+            Some(last) if fact.name.is_empty() => {
+                last.push_str("\\\n  ");
+                last.push_str(&inline(&fact.text));
+            }
             _ => lines.push(fact_line(fact)),
         }
     }

@@ -225,13 +225,12 @@ fn word(longest: usize) -> impl Strategy<Value = String> {
     prop_oneof![4 => text(30), 1 => text(longest)]
 }
 
-const LEFT: [Option<Because>; 6] = [
+const LEFT: [Option<Because>; 5] = [
     None,
     None,
     Some(Because::Recovered),
     Some(Because::Accepted),
     Some(Because::Removed),
-    Some(Because::Steady),
 ];
 
 prop_compose! {

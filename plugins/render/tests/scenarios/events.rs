@@ -330,12 +330,7 @@ fn a_closed_incident_has_not_always_recovered() {
 fn what_is_over_marks_no_line() {
     let marks =
         |envelope: Envelope| annotations(&compose(&envelope, Scope::Run, &Deliveries::default()));
-    for because in [
-        Because::Recovered,
-        Because::Accepted,
-        Because::Removed,
-        Because::Steady,
-    ] {
+    for because in [Because::Recovered, Because::Accepted, Because::Removed] {
         assert_eq!(marks(closed(because)), "");
     }
     assert_ne!(marks(became()), "");

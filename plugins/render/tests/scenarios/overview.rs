@@ -110,7 +110,6 @@ fn opened(incident: Incident) -> IncidentOverview {
         domain: incident.host.clone(),
         reason: incident.reason.clone(),
         delivered: DeliveredIncident::Whole,
-        results: None,
         copies: None,
         incident,
     }

@@ -3,10 +3,9 @@
 use urldb_protocol::{Envelope, Incident};
 
 use super::cause::promised_content;
-use super::history::history;
 use crate::compose::causes::Group;
 use crate::compose::notices;
-use crate::history::end_of;
+use crate::history::{end_of, history};
 use crate::message::{Class, Fact};
 use crate::numbers::{age, moment};
 use crate::sentences::Subject;

@@ -1,39 +1,13 @@
-//! The history of a group, and what the run saw of its flapping URLs.
+//! The sight of flapping URLs in a run, the acknowledgement, and the causes of events.
 
 use jiff::Timestamp;
 use urldb_protocol::{Chapter, Evidence, Incident, State};
 
 use super::open::OpenGroup;
-use crate::history::history_row;
 use crate::message::Fact;
 use crate::numbers::{count, day, number};
 use crate::sentences::{Cause, Subject, is_home_page};
 use crate::text::Text;
-
-/// Most rows of a history: the last ones.
-const MOST_ROWS: usize = 10;
-
-/// The history of an incident, unless it has only begun. The rows after the first one have no name.
-pub(in crate::compose) fn history(incident: &Incident) -> Vec<Fact> {
-    let rows: Vec<Text> = incident
-        .chapters
-        .iter()
-        .filter_map(|chapter| {
-            let at = chapter.at.strftime("%Y-%m-%d\u{a0}%H:%M\u{a0}\u{a0}");
-            Some(Text::from(at.to_string()).and(history_row(incident, chapter)?))
-        })
-        .collect();
-    if rows.len() < 2 {
-        return vec![];
-    }
-    let earlier = rows.len().saturating_sub(MOST_ROWS);
-    let more = (earlier > 0).then(|| Text::from(format!("and {} earlier", number(earlier as u64))));
-    let names = std::iter::once("history").chain(std::iter::repeat(""));
-    names
-        .zip(rows.into_iter().skip(earlier).chain(more))
-        .map(|(name, row)| Fact::new(name, row))
-        .collect()
-}
 
 impl OpenGroup<'_> {
     /// The sight of this run of flapping URLs.
@@ -62,6 +36,8 @@ impl OpenGroup<'_> {
         days.dedup();
         if !days.is_empty() {
             facts.push(Fact::new("breaks", Text::from(days.join(", "))));
+            let until = Text::from("7\u{a0}days without a break");
+            facts.push(Fact::new("until", until));
         }
         facts
     }
