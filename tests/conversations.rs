@@ -267,7 +267,7 @@ fn envelope() -> Envelope {
             "opened_by": "20261122T041700Z-abc", "host_urls": 10,
             "urls": [{ "url": "https://docs.example.org/a", "file": "urldb/x.yaml", "line": 1 }],
         }],
-        "findings": [], "mistakes": [], "fixed": [], "changes": [], "archived": [],
+        "findings": [], "mistakes": [], "fixed": [], "archived": [],
         "summary": {
             "states": { "ok": 9, "gone": 1 }, "counts": {"urls": 10, "ok": 9, "broken": 1, "flapping": 0, "unconfirmed": 0, "unknown": 0, "muted": 0, "new": 0, "recovered": 0, "warnings": 0, "mistakes": 0},
             "coverage": {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use urldb_protocol::State;
 use urldb_verdict::incident::{RunResult, breaks_after, is_flapping};
-use urldb_verdict::{Classification, Transition, UrlStatus, VerdictOptions};
+use urldb_verdict::{Classification, UrlStatus, VerdictOptions};
 
 use super::entry::{Capture, Content, Entry};
 use super::record::JobRecord;
@@ -26,8 +26,6 @@ pub struct StatusUpdate<'a> {
     pub entry: Option<Entry>,
     /// The status after the run.
     pub status: UrlStatus,
-    /// The change of the confirmed state, if there was one.
-    pub transition: Option<Transition>,
     /// The result of the run; absent if it learned nothing about the URL.
     pub result: Option<RunResult>,
     /// The ids of the last runs in which the URL broke, oldest first.
@@ -56,7 +54,7 @@ pub fn update<'a>(
     } = record;
     let (job, verdict) = (&judged.job, &judged.verdict);
     let known = before.map(|entry| &entry.url_status);
-    let (status, transition) = UrlStatus::after(known, verdict, *at, options);
+    let (status, _) = UrlStatus::after(known, verdict, *at, options);
     let result = RunResult::of(verdict, &status);
     let was_good = before.is_some_and(|entry| entry.url_status.is_untroubled());
     let breaks = before.map_or_else(Vec::new, |entry| entry.breaks.clone());
@@ -94,7 +92,6 @@ pub fn update<'a>(
         before,
         entry,
         status,
-        transition,
         result,
         breaks,
         flaps,
@@ -131,11 +128,6 @@ impl StatusUpdate<'_> {
         Self {
             before: None,
             entry: None,
-            transition: Some(Transition {
-                from: State::Ok,
-                from_since: None,
-                to: state,
-            }),
             result: RunResult::of(&record.judged.verdict, &status),
             breaks: vec![],
             flaps: false,
@@ -306,7 +298,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// The state, the transition, whether there is an entry, its error page, and the new files.
+    /// The state, whether there is an entry, its error page, and the new files.
     fn shown(before: Option<&Entry>, record: &JobRecord) -> String {
         let run = RunPoint {
             id: "now",
@@ -319,7 +311,6 @@ pub(crate) mod tests {
         let update = update(before, record, true, run, &options);
         let pending = update.status.pending.as_ref();
         let pending = pending.map(|it| format!("?{}", it.state));
-        let news = update.transition.map(|it| format!(" from {}", it.from));
         let files: Vec<&str> = update.new_files().collect();
         let entry = match &update.entry {
             Some(entry) => {
@@ -331,10 +322,9 @@ pub(crate) mod tests {
             None => "no entry".to_owned(),
         };
         format!(
-            "{}{}{}: {}",
+            "{}{}: {}",
             update.status.state,
             pending.unwrap_or_default(),
-            news.unwrap_or_default(),
             entry.trim_end()
         )
     }
@@ -350,7 +340,7 @@ pub(crate) mod tests {
             (
                 None,
                 (Changed, true, None),
-                "changed from ok: entry+page  of 9 one.warc.gz,bad.warc.gz",
+                "changed: entry+page  of 9 one.warc.gz,bad.warc.gz",
             ),
             (
                 None,
@@ -362,7 +352,7 @@ pub(crate) mod tests {
             (
                 known(Ok, None),
                 (Gone, true, None),
-                "gone from ok: entry+page 1f of 1 bad.warc.gz",
+                "gone: entry+page 1f of 1 bad.warc.gz",
             ),
             (
                 known(Ok, None),
@@ -372,31 +362,19 @@ pub(crate) mod tests {
             (
                 known(Ok, Some(Gone)),
                 (Gone, false, None),
-                "gone from ok: entry+page 1f of 1 bad.warc.gz",
+                "gone: entry+page 1f of 1 bad.warc.gz",
             ),
-            (
-                known(Gone, None),
-                (Ok, true, None),
-                "ok from gone: entry 1f of 1",
-            ),
+            (known(Gone, None), (Ok, true, None), "ok: entry 1f of 1"),
             (
                 known(Gone, None),
                 (Inconclusive, false, None),
                 "gone: entry+page 1f of 1 bad.warc.gz",
             ),
             // The same bytes break the promise no longer.
-            (
-                known(Changed, None),
-                (Ok, true, None),
-                "ok from changed: entry 1f of 1",
-            ),
+            (known(Changed, None), (Ok, true, None), "ok: entry 1f of 1"),
             // The ledger has an alias only while something is wrong with it.
             (None, (Ok, true, alias), "ok: no entry"),
-            (
-                known(Gone, None),
-                (Ok, true, alias),
-                "ok from gone: no entry",
-            ),
+            (known(Gone, None), (Ok, true, alias), "ok: no entry"),
             (
                 known(Ok, None),
                 (Gone, false, alias),

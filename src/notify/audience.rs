@@ -176,11 +176,6 @@ pub(super) fn routed(envelope: &Envelope, route: &Route<'_>) -> Envelope {
         route.has_url(&finding.file, &finding.categories, &finding.url)
             && route.has_state(finding.state)
     });
-    envelope.changes.retain(|change| {
-        is_immediate
-            && route.has_url(&change.file, &change.categories, &change.url)
-            && (route.has_state(change.from) || route.has_state(change.to))
-    });
     envelope
         .mistakes
         .retain(|mistake| route.has_domain(&mistake.file));

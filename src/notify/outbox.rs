@@ -432,7 +432,6 @@ fn without_findings(run: &Envelope) -> Envelope {
     bare.mistakes.clear();
     bare.fixed.clear();
     bare.findings.clear();
-    bare.changes.clear();
     bare.archived.clear();
     bare
 }

@@ -1,11 +1,11 @@
 //! The report as one notifier tells it: the news since the newest card of each incident, and what is true now. Pure.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 use data_encoding::HEXLOWER;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
-use urldb_protocol::{Envelope, Incident, NoticeKind, Phase, State};
+use urldb_protocol::{Envelope, Incident, NoticeKind, Phase};
 use urldb_verdict::incident::{Reader, lacking, view};
 
 use super::audience::{Section, routed};
@@ -66,12 +66,9 @@ pub(super) fn report_for(
     envelope.incidents.sort_by(|a, b| a.order().cmp(&b.order()));
     envelope.incidents.sort_by_key(Incident::importance);
     let delivered = cards.delivered;
-    let is_delivered = |incident: &Incident| delivered.iter().any(|(id, _)| *id == incident.id);
-    keep_news(&mut envelope, run, &wants, &is_delivered);
     envelope.add_unread_mistakes();
     envelope.take_mistakes_of_notices();
     let has_news = !delivered.is_empty()
-        || !envelope.changes.is_empty()
         || envelope.incidents.iter().any(|incident| incident.quiet)
         || audience.on.contains(&Occasion::EveryRun);
     section.count_urls(&mut envelope, incidents);
@@ -347,30 +344,6 @@ fn occasion(incident: &Incident) -> Occasion {
     }
 }
 
-/// Leaves out the news that the notifier does not want, or knows.
-fn keep_news(
-    envelope: &mut Envelope,
-    run: &Envelope,
-    wants: &impl Fn(Occasion) -> bool,
-    is_delivered: &impl Fn(&Incident) -> bool,
-) {
-    // Changes of URLs of incidents are told with these.
-    let covered: HashSet<&str> = run
-        .incidents
-        .iter()
-        .filter(|incident| !incident.id.is_empty() && !is_delivered(incident))
-        .flat_map(|incident| incident.urls.iter().map(|url| url.url.as_str()))
-        .collect();
-    envelope.changes.retain(|change| {
-        let occasion = if change.to == State::Ok {
-            Occasion::Recovered
-        } else {
-            Occasion::Broken
-        };
-        wants(occasion) && !change.muted && !covered.contains(change.url.as_str())
-    });
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
@@ -380,7 +353,7 @@ mod tests {
 
     use jiff::SignedDuration;
     use proptest::prelude::*;
-    use urldb_protocol::{Ack, EventKind, Evidence, Notice, Observed};
+    use urldb_protocol::{Ack, EventKind, Evidence, Notice, Observed, State};
     use urldb_verdict::incident::{
         Event, EventUrl, EvidenceFacts, FileFacts, ImpairedFacts, IncidentLog, MemberKey, RunFacts,
         RunResult, UrlOutcome, append, time_of,
@@ -614,7 +587,6 @@ mod tests {
         ) -> Option<Envelope> {
             let mut run: Envelope = serde_json::from_str(EXAMPLE).unwrap();
             run.incidents.clear();
-            run.changes.clear();
             run.fixed.clear();
             run.mistakes.clear();
             run.findings.clear();
@@ -1095,7 +1067,6 @@ mod tests {
         let run = |notice: &Notice| {
             let mut run: Envelope = serde_json::from_str(EXAMPLE).unwrap();
             run.incidents.clear();
-            run.changes.clear();
             (run, noticed(notice.clone()))
         };
         for (audience, others, [hears_impaired, hears_mistake]) in [

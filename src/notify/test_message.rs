@@ -43,7 +43,6 @@ pub(super) fn envelope(
     envelope.findings.clear();
     envelope.mistakes.clear();
     envelope.fixed.clear();
-    envelope.changes.clear();
     envelope.archived.clear();
     envelope.summary.states.clear();
     envelope.summary.coverage = urldb_protocol::Coverage::default();

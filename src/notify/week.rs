@@ -65,7 +65,6 @@ pub(super) fn weekly_report(
         }
     }
     section.count_urls(&mut envelope, incidents);
-    envelope.changes.clear();
     envelope.fixed.clear();
     NotifierReport {
         envelope,

@@ -1,11 +1,11 @@
 //! The findings and changes of single jobs.
 
 use jiff::Timestamp;
-use urldb_protocol::{CertificateDates, Change, Finding, Severity, State, UrlUses};
+use urldb_protocol::{CertificateDates, Finding, Severity, State, UrlUses};
 use urldb_text::Shown;
 use urldb_verdict::incident::time_of;
 use urldb_verdict::{
-    CanonicalMismatch, HostCertificates, Job, JudgedJob, Transition, UrlStatus, Verdict, Warning,
+    CanonicalMismatch, HostCertificates, Job, JudgedJob, UrlStatus, Verdict, Warning,
 };
 
 use super::evidence::{evidence, redirect, shown};
@@ -172,25 +172,4 @@ fn since(url_status: &UrlStatus, state: State) -> Timestamp {
         .as_ref()
         .filter(|pending| pending.state == state);
     pending.map_or(url_status.since, |pending| pending.first)
-}
-
-pub(super) fn change(
-    judged: &JudgedJob,
-    url_status: &UrlStatus,
-    transition: &Transition,
-) -> Change {
-    let (file, line) = judged.job.place();
-    Change {
-        url: judged.job.url.to_string(),
-        variant: judged.job.key.variant.clone(),
-        file: file.to_owned(),
-        line,
-        categories: judged.job.categories.to_vec(),
-        from: transition.from,
-        to: transition.to,
-        from_since: transition.from_since,
-        since: url_status.since,
-        message: message(judged),
-        muted: judged.job.muted,
-    }
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use urldb_protocol::{
-    Change, Counts, Coverage, Envelope, Explanation, Finding, Incident, JobResult, Mistake,
-    PROTOCOL, Reason, RunInfo, Severity, State, Summary,
+    Counts, Coverage, Envelope, Explanation, Finding, Incident, JobResult, Mistake, PROTOCOL,
+    Reason, RunInfo, Severity, State, Summary,
 };
 use urldb_verdict::{
     CanonicalMismatch, HostCertificates, JobKey, JudgedJob, Observation, SkippedRecords, Verdict,
@@ -23,7 +23,7 @@ use evidence::shown;
 pub(crate) use evidence::{agreement, evidence, observed, promised, redirect};
 pub use findings::ALIAS_DIFFERS;
 use findings::{
-    canonical_mismatch, certificate_ends, change, flapping, message, state_finding, warning_finding,
+    canonical_mismatch, certificate_ends, flapping, message, state_finding, warning_finding,
 };
 
 /// Collects the judged jobs of a run.
@@ -32,7 +32,6 @@ pub struct Report {
     findings: Vec<Finding>,
     explanations: Vec<Explanation>,
     mistakes: Vec<Mistake>,
-    changes: Vec<Change>,
     states: BTreeMap<State, u64>,
     /// Number of URLs by the state that counts for the exit code.
     weighed: BTreeMap<State, u64>,
@@ -115,12 +114,6 @@ impl Report {
             warning_finding(judged, mismatch.warning, &mismatch.message)
         };
         self.findings.extend(mismatch.as_ref().map(finding));
-        if let Some(update) = update
-            && let Some(transition) = &update.transition
-        {
-            self.changes
-                .push(change(judged, &update.status, transition));
-        }
         if let Some(results) = &mut self.results {
             results.push(result(record, mismatch.as_ref()));
         }
@@ -219,11 +212,6 @@ impl Report {
         std::mem::take(&mut self.verification)
     }
 
-    /// The transitions of the run.
-    pub fn changes(&self) -> &[Change] {
-        &self.changes
-    }
-
     /// The exit code: 1 if a promise is confirmed to be broken, else 3 if a URL could not be judged.
     pub fn exit_code(&self) -> ExitCode {
         let of = |state: &State| {
@@ -242,8 +230,6 @@ impl Report {
     pub fn finish(mut self, run: RunInfo) -> (Envelope, Option<Vec<JobResult>>) {
         let findings = &mut self.findings;
         findings.sort_by_cached_key(|it| (rank(it), it.file.clone(), it.line, it.url.clone()));
-        let changes = &mut self.changes;
-        changes.sort_by_cached_key(|it| (it.file.clone(), it.line, it.url.clone()));
         if let Some(results) = &mut self.results {
             results.sort_by_cached_key(|it| (it.file.clone(), it.line, it.url.clone()));
         }
@@ -266,7 +252,6 @@ impl Report {
             explanations: self.explanations,
             mistakes: self.mistakes,
             fixed: vec![],
-            changes: self.changes,
             tells: None,
             delay: None,
             next_reminder: None,

@@ -173,8 +173,11 @@ fn the_json_document_of_a_run_has_what_is_news() {
     let (site, sandbox) = watched(&[("/a", "first")]);
     site.remove("/a");
     let document = sandbox.exits(1, "run --format json").json();
-    assert_eq!(document["changes"][0]["url"], "http://example.test/a");
-    assert_eq!(document["changes"][0]["to"], "gone");
+    assert_eq!(
+        document["incidents"][0]["urls"][0]["url"],
+        "http://example.test/a"
+    );
+    assert_eq!(document["incidents"][0]["state"], "gone");
     assert_eq!(
         document["results"][0]["promised"]["sha256"],
         sha256("first")

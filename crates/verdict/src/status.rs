@@ -47,8 +47,6 @@ pub struct Doubt {
 pub struct Transition {
     /// The state that was confirmed.
     pub from: State,
-    /// Since when it was confirmed; `None` for a URL without a previous status.
-    pub from_since: Option<Timestamp>,
     /// The state that is confirmed now.
     pub to: State,
 }
@@ -89,7 +87,6 @@ impl UrlStatus {
         }
         let transition = Transition {
             from: believed.state,
-            from_since: previous.map(|status| status.since),
             to: state,
         };
         (

@@ -44,8 +44,6 @@ pub struct Envelope {
     pub mistakes: Vec<Mistake>,
     /// Mistakes that earlier runs found and that are corrected now.
     pub fixed: Vec<FixedMistake>,
-    /// URLs whose confirmed state changed since the last run.
-    pub changes: Vec<Change>,
     /// Identifies what the report tells: the time of the last event, and a digest. A later run that tells the
     /// same events has the same. Absent for what belongs to this run, such as a reminder.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -222,38 +220,6 @@ pub struct Delay {
     pub now: Timestamp,
     /// The fault of the last try, one sentence without a full stop.
     pub reason: Shown,
-}
-
-/// A change of the confirmed state of one URL.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub struct Change {
-    /// The URL.
-    pub url: String,
-    /// The request headers that tell records of the URL apart, such as `accept: text/turtle`, one a line.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub variant: Option<String>,
-    /// The list that uses the URL, or the domain file of its record, relative to the root of the repository, with `/`.
-    pub file: String,
-    /// The line in it, counted from 1: the first one of the record.
-    pub line: usize,
-    /// The categories of its record.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub categories: Vec<String>,
-    /// The state before.
-    pub from: State,
-    /// The state now.
-    pub to: State,
-    /// When the URL entered the state before.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub from_since: Option<Timestamp>,
-    /// When the new state was first seen.
-    pub since: Timestamp,
-    /// One sentence for people.
-    pub message: Shown,
-    /// The record's `mute-until` is in the future: nobody is notified about the URL.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub muted: bool,
 }
 
 /// The totals of a run.

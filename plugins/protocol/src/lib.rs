@@ -1,7 +1,7 @@
 //! The vocabulary that urldb and its notifiers share.
 //!
 //! Each run writes one [`Envelope`]: how much was checked, what is wrong now ([`Finding`]), what is news
-//! ([`Change`]), and the same in words ([`MessageWords`]). A [`Notifier`] delivers the envelope and reports each [`Delivery`].
+//! ([`Incident`]), and the same in words ([`MessageWords`]). A [`Notifier`] delivers the envelope and reports each [`Delivery`].
 //! Built-in notifiers implement the trait. External notifiers read the same envelope as JSON.
 //!
 //! Within one [`PROTOCOL`] number the envelope only gains fields.
@@ -34,9 +34,7 @@ pub use affected::AffectedUrl;
 pub use archived::{CaptureInfo, StoredCopies};
 pub use counts::Counts;
 pub use difference::{Contents, MemberChange, MemberDifference, TextDifference};
-pub use envelope::{
-    Audience, Change, Coverage, Delay, Envelope, JobResult, PROTOCOL, RunInfo, Summary,
-};
+pub use envelope::{Audience, Coverage, Delay, Envelope, JobResult, PROTOCOL, RunInfo, Summary};
 pub use event::{Ack, Because, EventKind};
 pub use explanation::{Explanation, ExplanationKind};
 pub use finding::{Finding, FixedMistake, Mistake, UrlCopies};

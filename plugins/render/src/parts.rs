@@ -156,7 +156,6 @@ fn has_news(incident: &Incident) -> bool {
 
 /// Whether the report has news that belong to no incident.
 pub fn has_other_news(envelope: &Envelope) -> bool {
-    let known = urls_of(envelope, |_| true);
     let noticed = envelope.files_with_notice();
     let is_other = |file: &str| !noticed.contains(file);
     envelope
@@ -165,10 +164,6 @@ pub fn has_other_news(envelope: &Envelope) -> bool {
         .any(|mistake| mistake.new && is_other(&mistake.file))
         || envelope.fixed.iter().any(|fixed| is_other(&fixed.file))
         || envelope.findings.iter().any(|finding| finding.new)
-        || envelope
-            .changes
-            .iter()
-            .any(|change| !known.contains(change.url.as_str()))
 }
 
 /// The report as a message tells it that is about these incidents only: other incidents are only open. News
@@ -203,17 +198,8 @@ pub fn part(envelope: &Envelope, delivered: &[&str], tells_others: bool) -> Enve
     for mistake in &mut part.mistakes {
         mistake.new &= tells_file(&mistake.file);
     }
-    if tells_others {
-        let elsewhere = urls_of(envelope, |incident| !is_delivered(incident));
-        part.changes
-            .retain(|change| !elsewhere.contains(change.url.as_str()));
-        return part;
-    }
-    let urls = urls_of(envelope, is_delivered);
-    part.changes
-        .retain(|change| urls.contains(change.url.as_str()));
     for finding in &mut part.findings {
-        finding.new = false;
+        finding.new &= tells_others;
     }
     part
 }

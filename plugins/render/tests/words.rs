@@ -58,7 +58,6 @@ fn quiet() -> Envelope {
     envelope.findings.clear();
     envelope.mistakes.clear();
     envelope.fixed.clear();
-    envelope.changes.clear();
     envelope
 }
 

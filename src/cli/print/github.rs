@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use anyhow::Context as _;
 use data_encoding::HEXLOWER;
-use urldb_protocol::Envelope;
+use urldb_protocol::{Envelope, Incident};
 use urldb_render::{Scope, markdown};
 
 use super::outcome::{annotated, complete_message};
@@ -81,11 +81,8 @@ pub(super) fn settings(outcome: &Outcome) -> String {
 
 /// Whether something is wrong that no earlier run has told.
 fn has_bad_news(envelope: &Envelope) -> bool {
-    envelope
-        .changes
-        .iter()
-        .any(|change| change.to.is_broken() && !change.muted)
-        || envelope.mistakes.iter().any(|mistake| mistake.new)
+    let mut affected = envelope.incidents.iter().flat_map(Incident::affected);
+    affected.any(|url| url.new && !url.muted) || envelope.mistakes.iter().any(|mistake| mistake.new)
 }
 
 /// Adds to the file that the runner names in a variable; does nothing without a runner.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use urldb_protocol::{
-    Change, Envelope, Finding, FixedMistake, Incident, JobResult, Mistake, RunInfo, Summary,
+    Envelope, Finding, FixedMistake, Incident, JobResult, Mistake, RunInfo, Summary,
 };
 
 use super::output::{self, write_json_line};
@@ -20,7 +20,6 @@ enum ReportLine<'a> {
     Finding(&'a Finding),
     Mistake(&'a Mistake),
     Fixed(&'a FixedMistake),
-    Change(&'a Change),
     Summary {
         protocol: u32,
         run: &'a RunInfo,
@@ -71,7 +70,6 @@ pub(super) fn write(out: &mut impl Write, envelope: &Envelope) -> io::Result<()>
         findings,
         mistakes,
         fixed,
-        changes,
         archived,
         summary,
         ..
@@ -82,7 +80,6 @@ pub(super) fn write(out: &mut impl Write, envelope: &Envelope) -> io::Result<()>
         .chain(findings.iter().map(ReportLine::Finding))
         .chain(mistakes.iter().map(ReportLine::Mistake))
         .chain(fixed.iter().map(ReportLine::Fixed))
-        .chain(changes.iter().map(ReportLine::Change))
         .try_for_each(|line| write_json_line(out, &line))?;
     let summary = ReportLine::Summary {
         protocol: *protocol,

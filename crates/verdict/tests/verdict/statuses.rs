@@ -39,7 +39,6 @@ fn a_sure_state_is_news_at_once_and_only_once() {
         transition,
         Some(Transition {
             from: State::Ok,
-            from_since: None,
             to: State::Gone
         })
     );
@@ -51,7 +50,6 @@ fn a_sure_state_is_news_at_once_and_only_once() {
         transition,
         Some(Transition {
             from: State::Gone,
-            from_since: Some(at(100)),
             to: State::Ok
         })
     );

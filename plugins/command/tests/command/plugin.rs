@@ -28,7 +28,7 @@ pub(crate) fn envelope() -> Envelope {
         "due": 10, "checked": 10, "static_due": 0, "static_verified": 0, "not_modified": 0, "deprecated": 0, "not_selected": 0, "bytes": 0, "milliseconds": 5,
     });
     serde_json::from_value(json!({
-        "protocol": 2, "run": run, "incidents": [incident], "findings": [], "mistakes": [], "fixed": [], "changes": [], "archived": [],
+        "protocol": 2, "run": run, "incidents": [incident], "findings": [], "mistakes": [], "fixed": [], "archived": [],
         "summary": { "states": { "ok": 9, "gone": 1 }, "coverage": coverage, "counts": {"urls": 10, "ok": 9, "broken": 1, "flapping": 0, "unconfirmed": 0, "unknown": 0, "muted": 0, "new": 1, "recovered": 0, "warnings": 0, "mistakes": 0} },
     }))
     .unwrap()

@@ -8,7 +8,7 @@ use urldb_email::{
     Credentials, EmailNotifier, Error, Security, Settings, SmtpServer, Templates, Transport,
 };
 use urldb_files::Root;
-use urldb_protocol::{Delivery, DeliveryOutcome, Envelope, Scope, Shown, State};
+use urldb_protocol::{Delivery, DeliveryOutcome, Envelope, Phase, Scope, Shown, State};
 
 /// The message about `envelope`, through the folder transport.
 async fn mail(envelope: &Envelope) -> Mail {
@@ -58,7 +58,6 @@ async fn people_read_this() {
 async fn a_run_with_nothing_to_say_says_so() {
     let mut envelope = envelope();
     envelope.findings.clear();
-    envelope.changes.clear();
     envelope.incidents.clear();
     envelope.summary.states = [(State::Ok, 16_234)].into();
     envelope.summary.counts.broken = 0;
@@ -221,10 +220,6 @@ async fn nothing_injects_a_header_or_ends_the_message() {
         }
     }
     envelope.run.id = hostile.to_owned();
-    for change in &mut envelope.changes {
-        change.url = format!("https://example.org/{hostile}");
-        change.message = shown(hostile);
-    }
     for mistake in &mut envelope.mistakes {
         mistake.file = hostile.to_owned();
         mistake.message = shown(hostile);
@@ -279,14 +274,14 @@ async fn a_line_with_a_dot_survives() {
 async fn data_is_neither_template_nor_markup() {
     let mut envelope = envelope();
     let hostile = "{{7*7}}{%raw%}<script>alert(1)</script>";
-    let mut finding = envelope.findings[0].clone();
-    finding.state = State::Unreachable;
-    finding.message = shown(hostile);
-    finding.url = "javascript:alert(1)//\"><img src=x>".to_owned();
-    envelope.changes.truncate(1);
-    envelope.changes[0].url.clone_from(&finding.url);
-    envelope.findings = vec![finding];
-    envelope.incidents.clear();
+    envelope.findings.clear();
+    envelope.incidents.truncate(1);
+    let incident = &mut envelope.incidents[0];
+    incident.phase = Phase::Opened;
+    incident.state = State::Unreachable;
+    incident.evidence.detail = shown(hostile);
+    incident.urls.truncate(1);
+    incident.urls[0].url = "javascript:alert(1)//\"><img src=x>".to_owned();
     let mail = mail(&envelope).await;
     assert!(mail.text.contains(hostile));
     assert!(mail.html.contains("{{7*7}}{%raw%}&lt;script&gt;"));
@@ -300,7 +295,6 @@ async fn data_is_neither_template_nor_markup() {
 async fn a_subject_is_cut_between_characters() {
     let mut envelope = envelope();
     envelope.findings.clear();
-    envelope.changes.clear();
     envelope.incidents.clear();
     envelope.mistakes[0].file = "ü𝄞".repeat(500);
     let subject = mail(&envelope).await.header("Subject").to_owned();
@@ -312,16 +306,21 @@ async fn a_subject_is_cut_between_characters() {
 #[tokio::test]
 async fn a_thousand_broken_urls_fit_into_one_mail() {
     let mut envelope = envelope();
-    let (finding, change) = (envelope.findings[0].clone(), envelope.changes[0].clone());
+    let finding = envelope.findings[0].clone();
+    let incident = &mut envelope.incidents[0];
+    incident.phase = Phase::Opened;
+    let affected = incident.urls[0].clone();
+    incident.urls.clear();
+    incident.host_urls = 1_000;
     for number in 0..1_000 {
         let url = format!("https://data.example.org/{number}/{}", "a/b'c".repeat(60));
         envelope.findings.push(urldb_protocol::Finding {
             url: url.clone(),
             ..finding.clone()
         });
-        envelope.changes.push(urldb_protocol::Change {
+        incident.urls.push(urldb_protocol::AffectedUrl {
             url,
-            ..change.clone()
+            ..affected.clone()
         });
     }
     let mail = mail(&envelope).await;

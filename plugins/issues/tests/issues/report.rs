@@ -88,7 +88,7 @@ pub(crate) fn report(run: &str, incidents: &[Incident]) -> Envelope {
         "due": 50, "checked": 50, "static_due": 0, "static_verified": 0, "not_modified": 0, "deprecated": 0, "not_selected": 0, "bytes": 0, "milliseconds": 5,
     });
     let mut envelope: Value = json!({
-        "protocol": 2, "run": run, "findings": [], "mistakes": [], "fixed": [], "changes": [], "archived": [],
+        "protocol": 2, "run": run, "findings": [], "mistakes": [], "fixed": [], "archived": [],
         "summary": { "states": { "ok": 50 }, "coverage": coverage, "counts": {"urls": 50, "ok": 50, "broken": 0, "flapping": 0, "unconfirmed": 0, "unknown": 0, "muted": 0, "new": 0, "recovered": 0, "warnings": 0, "mistakes": 0} },
     });
     envelope["incidents"] = json!(incidents);

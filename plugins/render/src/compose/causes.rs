@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use urldb_protocol::{
-    AffectedUrl, Because, Change, Envelope, Evidence, Finding, Incident, Phase, Reason, Severity,
-    State,
+    AffectedUrl, Envelope, Evidence, Finding, Incident, Phase, Reason, Severity, State,
 };
 
 use super::lookup::Lookup;
@@ -259,10 +258,6 @@ fn key_of_finding(finding: &Finding) -> UrlKey<'_> {
     (&finding.url, finding.variant.as_deref())
 }
 
-fn key_of_change(change: &Change) -> UrlKey<'_> {
-    (&change.url, change.variant.as_deref())
-}
-
 /// The incidents of the envelope, and groups of the URLs that no incident covers: a check has none.
 pub(super) fn all_incidents(envelope: &Envelope, scope: Scope<'_>) -> Vec<Incident> {
     let mut incidents = envelope.incidents.clone();
@@ -274,11 +269,10 @@ pub(super) fn all_incidents(envelope: &Envelope, scope: Scope<'_>) -> Vec<Incide
         .collect();
     covered.sort_unstable();
     let is_covered = |url: UrlKey<'_>| covered.binary_search(&url).is_ok();
-    let changed: BTreeSet<UrlKey<'_>> = envelope.changes.iter().map(key_of_change).collect();
     let mut groups = BTreeMap::new();
     for finding in &envelope.findings {
         if is_about_state(finding) && !is_covered(key_of_finding(finding)) {
-            let phase = phase(finding, &changed, scope);
+            let phase = phase(finding, scope);
             let key = (
                 phase.rank(),
                 finding.state,
@@ -290,25 +284,6 @@ pub(super) fn all_incidents(envelope: &Envelope, scope: Scope<'_>) -> Vec<Incide
                 .or_insert_with(|| broken(finding, phase, envelope))
                 .urls
                 .push(of_finding(finding));
-        }
-    }
-    for change in &envelope.changes {
-        if change.to == State::Ok && !is_covered(key_of_change(change)) {
-            let key = (
-                Phase::Closed.rank(),
-                change.from,
-                None,
-                host_of(&change.url),
-            );
-            groups
-                .entry(key)
-                .or_insert_with(|| solved(change, envelope))
-                .urls
-                .push(AffectedUrl {
-                    left: Some(Because::Recovered),
-                    since: change.from_since,
-                    ..affected(key_of_change(change), (&change.file, change.line))
-                });
         }
     }
     incidents.extend(groups.into_values().map(|mut group| {
@@ -325,13 +300,12 @@ pub(super) fn is_about_state(finding: &Finding) -> bool {
         && (finding.severity == Severity::Error || finding.code == finding.state.as_str())
 }
 
-fn phase(finding: &Finding, changed: &BTreeSet<UrlKey<'_>>, scope: Scope<'_>) -> Phase {
-    let is_news = || changed.contains(&key_of_finding(finding));
+fn phase(finding: &Finding, scope: Scope<'_>) -> Phase {
     if finding.pending {
         Phase::Unconfirmed
     } else if finding.state.is_unsure() {
         Phase::Unknown
-    } else if scope.is_check() || is_news() {
+    } else if scope.is_check() {
         Phase::Opened
     } else {
         Phase::Unchanged
@@ -353,14 +327,6 @@ fn broken(finding: &Finding, phase: Phase, envelope: &Envelope) -> Incident {
             ..Evidence::default()
         },
         ..Incident::group(phase, host_of(&finding.url), finding.state, since)
-    }
-}
-
-fn solved(change: &Change, envelope: &Envelope) -> Incident {
-    let since = change.from_since.unwrap_or(change.since);
-    Incident {
-        closed: Some(envelope.run.started),
-        ..Incident::group(Phase::Closed, host_of(&change.url), change.from, since)
     }
 }
 

@@ -132,7 +132,6 @@ pub(crate) fn empty_envelope(overview: &Overview) -> Envelope {
         explanations: vec![],
         mistakes: vec![],
         fixed: vec![],
-        changes: vec![],
         tells: None,
         delay: None,
         next_reminder: None,

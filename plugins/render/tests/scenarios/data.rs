@@ -43,7 +43,6 @@ pub(crate) fn report(run: &str, started: &str, seconds: u64) -> Envelope {
         findings: Vec::new(),
         mistakes: Vec::new(),
         fixed: Vec::new(),
-        changes: Vec::new(),
         tells: None,
         delay: None,
         next_reminder: None,
