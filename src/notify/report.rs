@@ -542,7 +542,6 @@ mod tests {
                 seen: state,
                 seen_reason: None,
                 redirect: None,
-                agreement: None,
                 evidence: (state != State::Ok).then(|| Box::new(evidence(index))),
             }
         }

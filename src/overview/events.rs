@@ -45,7 +45,6 @@ fn events(file: &IncidentFile) -> IncidentEvents {
         .into_iter()
         .map(|(chapter, event)| ChapterDetails {
             evidence: event.evidence.iter().take(MOST_EVIDENCE).cloned().collect(),
-            agreeing: event.agreeing,
             chapter,
         });
     IncidentEvents {

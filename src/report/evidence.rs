@@ -6,7 +6,6 @@ use data_encoding::HEXLOWER;
 use urldb_format::Digest;
 use urldb_protocol::{Evidence, Observed, Promised, State};
 use urldb_text::Shown;
-use urldb_verdict::incident::Agreement;
 use urldb_verdict::{Certificate, Job, JudgedJob, Observation, Promise};
 
 use crate::ledger::JobRecord;
@@ -40,16 +39,6 @@ pub(crate) fn evidence(record: &JobRecord) -> Evidence {
         doubt: None,
         explanation: verdict.explanation.as_deref().cloned().map(Box::new),
     }
-}
-
-/// The requests for a URL, if all had the result that decided.
-pub(crate) fn agreement(judged: &JudgedJob) -> Option<Agreement> {
-    let requests = judged.observations.len();
-    let last = judged.observations.get(judged.verdict.observation)?.last();
-    (urldb_verdict::agreeing(judged) == requests).then(|| Agreement {
-        requests: count(requests),
-        status: last.map(|hop| hop.status),
-    })
 }
 
 fn count(count: usize) -> u32 {

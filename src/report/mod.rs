@@ -20,7 +20,7 @@ use crate::copies::{Content, find_copies};
 use crate::exit::ExitCode;
 use crate::ledger::{JobRecord, Ledger, StatusUpdate, Verification};
 use evidence::shown;
-pub(crate) use evidence::{agreement, evidence, observed, promised, redirect};
+pub(crate) use evidence::{evidence, observed, promised, redirect};
 pub use findings::ALIAS_DIFFERS;
 use findings::{
     canonical_mismatch, certificate_ends, flapping, message, state_finding, warning_finding,

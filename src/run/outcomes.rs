@@ -109,7 +109,6 @@ impl Outcomes {
             seen: verdict.state(),
             seen_reason: reason.map(|reason| reason.to_string()),
             redirect: redirect.clone(),
-            agreement: report::agreement(&record.judged),
             evidence: None,
         });
         let has_evidence = verdict.state() != State::Ok || is_member;

@@ -139,33 +139,3 @@ fn an_incident_is_told_chapter_by_chapter() {
     assert_has(quiet, "Gone since 2 November 2026.");
     assert_has(quiet, "/quiet.txt answers 404 Not Found");
 }
-
-#[test]
-fn a_chapter_says_whether_the_run_saw_the_same_at_its_other_urls() {
-    let files: Vec<String> = (0..6).map(|number| format!("/{number}.txt")).collect();
-    let pages: Vec<(&str, &str)> = files.iter().map(|path| (path.as_str(), "text\n")).collect();
-    for (status, expected) in [
-        (
-            "404 Not Found",
-            "The same answer at each of the other 5 URLs, in each of 3 or more requests.",
-        ),
-        // Both are in the state `gone`, with other answers.
-        (
-            "410 Gone",
-            "The evidence of the other 5 URLs is not stored.",
-        ),
-    ] {
-        let days = Days::of(&pages);
-        days.run(1, 0);
-        for path in &files {
-            days.site.remove(path);
-        }
-        days.site.serve(&files[5], Reply::new(status, &[], "gone"));
-        days.run(2, 1);
-        let page = days.incident("The story");
-        assert_has(&page, expected);
-        days.site.serve(&files[0], Reply::ok("text\n"));
-        days.run(4, 1);
-        assert_has(&days.incident("The story"), "1 recovered, 5 broken");
-    }
-}

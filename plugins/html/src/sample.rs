@@ -303,7 +303,6 @@ pub(crate) fn incident_events(it: &IncidentOverview) -> IncidentEvents {
             ..chapter(event)
         },
         evidence: vec![incident.evidence.clone()],
-        agreeing: Some(3),
     };
     let kinds = [
         EventKind::Opened,

@@ -276,7 +276,6 @@ fn events(text: &str) -> IncidentEvents {
             evidence: None,
         },
         evidence: vec![of_text.evidence.clone()],
-        agreeing: None,
     };
     let kinds = [
         EventKind::Opened,
@@ -946,7 +945,6 @@ fn chapter(time: &str, event: EventKind, because: Option<Because>) -> ChapterDet
             evidence: is_cause.then(|| evidence.clone()),
         },
         evidence: is_cause.then_some(evidence).into_iter().collect(),
-        agreeing: None,
     }
 }
 
@@ -1088,84 +1086,6 @@ fn growth_in_several_runs_has_a_bar_for_each_run() {
     assert_eq!(page.matches("<div class=\"ch\">").count(), 8);
     let bars = "aria-label=\"Broken URLs: 4 on 15 Nov, 8 on 16 Nov, 12 on 17 Nov, 16 on 18 Nov, 20 on 19 Nov, 24 on 20 Nov, 28 on 21 Nov, 32 on 22 Nov.\"";
     assert!(page.contains(bars), "{page}");
-}
-
-#[test]
-fn a_chapter_says_what_the_run_saw_at_its_other_urls() {
-    let folder = tempfile::tempdir().unwrap();
-    let page = |chapters: &[ChapterDetails]| {
-        let source = Source {
-            events: IncidentEvents {
-                chapters: chapters.to_vec(),
-                left: vec![],
-            },
-            ..plain("/p/")
-        };
-        build_with(folder.path(), &overview("plain"), &source);
-        text_of(&files(folder.path())["incidents/bd7dbe2e.html"])
-    };
-    let opened = |urls, agreeing, state| {
-        let mut details = counted("2026-11-15T05:08:51Z", EventKind::Opened, (urls, urls));
-        details.agreeing = agreeing;
-        details.chapter.state = Some(state);
-        details
-    };
-    let text = |urls, agreeing, state| page(&[opened(urls, agreeing, state)]);
-    for (urls, agreeing, state, sentence) in [
-        (
-            40,
-            Some(3),
-            State::Gone,
-            "The same answer at each of the other 39 URLs, in each of 3 or more requests.",
-        ),
-        (
-            2,
-            Some(1),
-            State::Gone,
-            "The same answer at the other URL, in each request.",
-        ),
-        (
-            2,
-            Some(2),
-            State::Changed,
-            "Other bytes than promised at the other URL, in each of 2 or more requests.",
-        ),
-        (
-            3,
-            Some(2),
-            State::Unreachable,
-            "The same failure at each of the other 2 URLs,",
-        ),
-        (
-            40,
-            None,
-            State::Gone,
-            "The evidence of the other 39 URLs is not stored.",
-        ),
-        (
-            2,
-            None,
-            State::Gone,
-            "The evidence of the other URL is not stored.",
-        ),
-    ] {
-        let text = text(urls, agreeing, state);
-        assert!(text.contains(sentence), "{sentence}: {text}");
-    }
-    // Of one URL, the evidence says it.
-    let one = text(1, None, State::Gone);
-    assert!(
-        !one.contains("other") && !one.contains("not stored"),
-        "{one}"
-    );
-    // Without evidence of any, they are all of them.
-    let mut none = counted("2026-11-16T05:08:51Z", EventKind::Grown, (9, 10));
-    none.agreeing = Some(3);
-    none.evidence.clear();
-    let text = page(&[opened(1, None, State::Changed), none]);
-    let sentence =
-        "Other bytes than promised at each of these 9 URLs, in each of 3 or more requests.";
-    assert!(text.contains(sentence), "{text}");
 }
 
 #[test]

@@ -19,8 +19,6 @@ pub struct ChapterDetails {
     pub chapter: Chapter,
     /// Promises and answers of some of its URLs, at most five.
     pub evidence: Vec<Evidence>,
-    /// The run saw the cause, with one status, at each of its URLs in all requests: the fewest requests for one of them.
-    pub agreeing: Option<u32>,
 }
 
 /// The latest evidence of one URL.

@@ -82,8 +82,8 @@ pub use renderer::{Error, Renderer};
 pub use sentences::{copies_in_words, is_unsettled, status_text, url_sentence};
 pub use shell::{AskedUrl, HEADER, HEADERS_ONLY, bytes_in_turn, command_line, curl_words};
 pub use site::{
-    Mark, day_in_words, held_uris, impaired_sentence, moment_in_words, open_incidents, other_urls,
-    short_day, site_headline,
+    Mark, day_in_words, held_uris, impaired_sentence, moment_in_words, open_incidents, short_day,
+    site_headline,
 };
 pub use status::{
     StatusDocument, StatusIncident, StatusScope, Titles, remarks, status, status_document,

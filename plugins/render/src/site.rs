@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use urldb_protocol::{Counts, ImpairedRun, Overview, State};
+use urldb_protocol::{Counts, ImpairedRun, Overview};
 
 use crate::numbers::{NO_BREAK, count, counted, headline, number};
 use crate::text::capitalized;
@@ -58,31 +58,6 @@ pub fn impaired_sentence(impaired: &ImpairedRun) -> String {
         "{results} of {} could be checked on {day}.",
         counted(impaired.due, "URL")
     )
-}
-
-/// `The same answer at each of the other 38 URLs, in each of 3 or more requests.`: the URLs of a chapter that has the
-/// evidence of `shown` of them. `agreeing` has the fewest requests for a URL, if the run saw the state at each of them in all
-/// requests. Empty if there is nothing to say.
-pub fn other_urls(state: State, urls: u64, shown: u64, agreeing: Option<u32>) -> String {
-    let others = urls.saturating_sub(shown);
-    let other = if shown == 0 { "these" } else { "the other" };
-    let what = match state {
-        State::Changed => "Other bytes than promised",
-        State::Unreachable => "The same failure",
-        _ => "The same answer",
-    };
-    let which = match (others, shown) {
-        (0, _) | (1, 0) => return String::new(),
-        (1, _) => "the other URL".to_owned(),
-        _ => format!("{other} {}", counted(others, "URL")),
-    };
-    let each = if others == 1 { "" } else { "each of " };
-    match agreeing {
-        Some(0 | 1) => format!("{what} at {each}{which}, in each request."),
-        Some(some) => format!("{what} at {each}{which}, in each of {some} or more requests."),
-        None if shown == 0 => String::new(),
-        None => format!("The evidence of {which} is not stored."),
-    }
 }
 
 /// `12 URIs are held, not checked (ftp 9, urn 3).`; `None` if there are none.

@@ -181,7 +181,6 @@ fn event() -> Event {
             }),
         }],
         evidence: vec![evidence()],
-        agreeing: Some(2),
         from: Some("0a1b2c3d".to_owned()),
         into: Some("1a1b2c3d".to_owned()),
         notice: Some(notice()),

@@ -414,7 +414,6 @@ impl UrlState {
             seen: self.seen(),
             seen_reason: self.reason(),
             redirect: None,
-            agreement: None,
             evidence: (self.seen() != State::Ok).then(|| Box::new(self.evidence())),
         }
     }

@@ -343,10 +343,6 @@ impl<'a> RunEdit<'a> {
     pub(super) fn finish(mut self) -> Appended {
         for edit in &mut self.logs {
             edit.close(self.run.id);
-            let known = edit.known;
-            for event in &mut edit.log.events[known..] {
-                event.agreeing = agreeing(event, &self.by_url);
-            }
         }
         let logs = self
             .logs
@@ -356,22 +352,4 @@ impl<'a> RunEdit<'a> {
             incidents: logs.map(|edit| (edit.log, edit.known)).collect(),
         }
     }
-}
-
-/// The fewest requests for a URL of the event, if the run saw its cause with one status at each of them, in all requests.
-fn agreeing(event: &Event, by_url: &HashMap<MemberKey, &UrlOutcome>) -> Option<u32> {
-    let cause = event.cause.as_ref()?;
-    if event.urls.len() <= event.evidence.len() {
-        return None;
-    }
-    let of_url = |url: &EventUrl| {
-        let outcome = by_url.get(&url.key)?;
-        outcome.agreement.filter(|_| outcome.seen_cause() == *cause)
-    };
-    let all: Vec<_> = event.urls.iter().map(of_url).collect::<Option<_>>()?;
-    let is_one = all.windows(2).all(|pair| pair[0].status == pair[1].status);
-    all.iter()
-        .map(|agreement| agreement.requests)
-        .min()
-        .filter(|_| is_one)
 }

@@ -44,10 +44,6 @@ pub struct Event {
     /// Promises and answers of some of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Evidence>,
-    /// The run saw the cause, with one status, at each of its URLs in all requests: the fewest requests for one of them.
-    /// Absent if that is not so, if it is unknown, and if each URL has evidence.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agreeing: Option<u32>,
     /// The incident whose URLs came with [`EventKind::Grown`] after branches were merged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,

@@ -43,6 +43,6 @@ pub use impaired::ImpairedFacts;
 pub use lost_contents::{EvidenceFacts, LostEvidence, key_of_content, lacking};
 pub use mistakes::{FileFacts, FileMistakes};
 pub use notice::sent_hours;
-pub use outcome::{Agreement, UrlOutcome};
+pub use outcome::UrlOutcome;
 pub use state::{Departure, IncidentState, Member, fold};
 pub use view::{Reader, all_chapters, view, view_since, whole, without_muted};

@@ -256,7 +256,6 @@ impl World {
             },
             seen_reason: reason.filter(|_| is_broken),
             redirect: None,
-            agreement: None,
             evidence: None,
         }
     }

@@ -47,19 +47,8 @@ pub struct UrlOutcome {
     pub seen_reason: Option<String>,
     /// The target of the redirect that brought about the state in this run.
     pub redirect: Option<Shown>,
-    /// Its requests, if all had the same result.
-    pub agreement: Option<Agreement>,
     /// The promise and the answer. Not every URL has them.
     pub evidence: Option<Box<Evidence>>,
-}
-
-/// Requests for one URL with the same result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Agreement {
-    /// Number of the requests.
-    pub requests: u32,
-    /// The status of the last response of each; absent without a response.
-    pub status: Option<u16>,
 }
 
 impl UrlOutcome {

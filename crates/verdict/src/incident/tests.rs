@@ -244,7 +244,6 @@ impl World {
             Sight::NoResult => (verdict(State::Inconclusive, None, false), None),
         };
         let now = self.now;
-        let is_mixed = self.seen[index] == Sight::Mixed;
         let url = &mut self.urls[index];
         let options = VerdictOptions {
             confirm: 2,
@@ -278,7 +277,6 @@ impl World {
                 .reason
                 .map(|reason| reason.to_string()),
             redirect: None,
-            agreement: (!is_mixed).then(|| agreement(index)),
             // A run stores evidence of some URLs.
             evidence: index.is_multiple_of(2).then(|| {
                 Box::new(Evidence {
@@ -298,33 +296,6 @@ impl World {
 
 fn index_of(key: &MemberKey) -> usize {
     (0..URLS).find(|index| url_of(*index) == key.url).unwrap()
-}
-
-/// The last URL answers with a status of its own.
-fn agreement(index: usize) -> Agreement {
-    Agreement {
-        requests: u32::try_from(index).unwrap() + 1,
-        status: Some(if index + 1 == URLS { 410 } else { 404 }),
-    }
-}
-
-/// An event says that its URLs agree only if the run saw its cause, with one status, at each of them.
-fn agrees_as_seen(world: &World, event: &Event, requests: u32) {
-    let indices = event.urls.iter().map(|url| index_of(&url.key));
-    let indices: Vec<usize> = indices.collect();
-    let of_cause = event.cause.as_ref().unwrap().state;
-    for index in &indices {
-        let state = match world.seen[*index] {
-            Sight::Sure(state) | Sight::Unsure(state) => Some(state),
-            Sight::Silent(true) => Some(State::Unreachable),
-            _ => None,
-        };
-        assert_eq!(state, Some(of_cause), "{event:?}");
-        assert_eq!(agreement(*index).status, agreement(indices[0]).status);
-    }
-    let fewest = indices.iter().map(|index| agreement(*index).requests).min();
-    assert_eq!(Some(requests), fewest, "{event:?}");
-    assert!(event.urls.len() > event.evidence.len(), "{event:?}");
 }
 
 /// No event calls a URL good that its run did not see as promised.
@@ -347,9 +318,6 @@ fn says_nothing_untrue(world: &World, run: &str, log: &IncidentLog) {
                 }
                 _ => {}
             }
-        }
-        if let Some(requests) = event.agreeing {
-            agrees_as_seen(world, event, requests);
         }
         for evidence in &event.evidence {
             assert_eq!(&*evidence.detail, run, "the evidence is of another run");

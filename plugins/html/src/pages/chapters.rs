@@ -7,10 +7,10 @@ use serde::Serialize;
 use urldb_protocol::{
     Because, Chapter, ChapterDetails, EventKind, Evidence, Incident, IncidentEvents,
 };
-use urldb_render::{Fact, evidence_box, history_row, one_line, other_urls, url_path};
+use urldb_render::{Fact, evidence_box, history_row, one_line, url_path};
 
 use super::Views;
-use super::steps::{agreeing, growth};
+use super::steps::growth;
 use super::values::Time;
 use crate::bars::bars as chart;
 use crate::file_names::url_page;
@@ -39,8 +39,8 @@ pub(super) struct ChapterRow {
     text: String,
     is_quiet: bool,
     boxes: Vec<BoxRow>,
-    /// A further sentence, such as about the URLs without evidence here; empty without one.
-    note: String,
+    /// A further sentence; empty without one.
+    note: &'static str,
 }
 
 /// The evidence of one URL.
@@ -128,14 +128,13 @@ impl Views<'_> {
         let boxes: Vec<BoxRow> = evidence
             .map(|evidence| self.evidence(incident, chapter, evidence, url_pages))
             .collect();
-        let shown = boxes.len() as u64;
         ChapterRow {
             at: Time::moment(chapter.at),
             moment: moment(chapter.at),
             class: class_of(chapter),
             text: text.to_owned(),
             is_quiet: boxes.is_empty(),
-            note: note(incident, details, shown),
+            note: note(chapter),
             boxes,
         }
     }
@@ -167,16 +166,10 @@ impl Views<'_> {
     }
 }
 
-/// The note of a chapter that has the evidence of so many URLs.
-fn note(incident: &Incident, details: &ChapterDetails, shown: u64) -> String {
-    let chapter = &details.chapter;
+const fn note(chapter: &Chapter) -> &'static str {
     match chapter.event {
-        EventKind::Flapping => FLAPPING.to_owned(),
-        EventKind::Opened | EventKind::Reopened | EventKind::Grown | EventKind::Became => {
-            let state = chapter.state.unwrap_or(incident.state);
-            other_urls(state, chapter.urls, shown, agreeing(details))
-        }
-        _ => String::new(),
+        EventKind::Flapping => FLAPPING,
+        _ => "",
     }
 }
 
@@ -213,7 +206,6 @@ fn of_incident(incident: &Incident) -> Vec<ChapterDetails> {
     let details = |chapter: Chapter| ChapterDetails {
         evidence: chapter.evidence.iter().cloned().collect(),
         chapter,
-        agreeing: None,
     };
     let begin = Chapter {
         run: incident.opened_by.clone(),

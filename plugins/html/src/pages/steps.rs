@@ -1,24 +1,8 @@
-//! The growth of an incident, and the agreement of the requests of an event.
+//! The growth of an incident.
 
-use urldb_protocol::{ChapterDetails, EventKind, Evidence};
+use urldb_protocol::{ChapterDetails, EventKind};
 
 use crate::bars::Bar;
-
-/// The fewest requests for a URL of one event, if the run saw the cause at each of them in all requests.
-pub(super) fn agreeing(details: &ChapterDetails) -> Option<u32> {
-    let ChapterDetails {
-        evidence, chapter, ..
-    } = details;
-    if (evidence.len() as u64) < chapter.urls {
-        return details.agreeing;
-    }
-    let is_one = |evidence: &Evidence| evidence.agreeing == evidence.requests;
-    evidence
-        .iter()
-        .map(|evidence| evidence.requests)
-        .min()
-        .filter(|_| evidence.iter().all(is_one))
-}
 
 /// The affected URLs after each run in which URLs joined or left.
 pub(super) fn growth(events: &[ChapterDetails]) -> Vec<Bar> {
