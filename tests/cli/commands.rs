@@ -624,7 +624,7 @@ fn each_command_of_an_envelope_does_as_it_says() {
     // Captures of one second are one sight.
     std::thread::sleep(std::time::Duration::from_millis(1_100));
     world.break_all();
-    let ran = world.sandbox.exits(1, "run");
+    let ran = world.sandbox.exits(1, "run --verbose");
     for finding in findings() {
         let host = format!("{}.test", finding.name);
         let envelope = world.sandbox.path(&format!("{}.json", finding.name));

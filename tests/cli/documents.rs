@@ -93,10 +93,10 @@ fn every_output_names_the_lines_of_documents() {
     let site = Site::with(&[("/good", "good")]);
     let sandbox = followed(&site);
     sandbox.exits(1, "check docs/").says(&[
-        "--> docs/00.md:2 and 39 more places  http://docs.test/gone",
-        "--> docs/02.md:7  http://one.test/gone",
-        "--> docs/03.md:6 and 1 more place  http://two.test/x",
-        "--> docs/03.md:8  http://two.test/y",
+        "http://docs.test/gone answers 404 Not Found\n  --> docs/00.md:2\n",
+        "http://one.test/gone answers 404 Not Found\n  --> docs/02.md:7\n",
+        "--> docs/03.md:6 and 1 more place  /x",
+        "--> docs/03.md:8  /y",
     ]);
     sandbox
         .exits(1, "check -d docs.test")
@@ -149,8 +149,8 @@ fn every_output_names_the_lines_of_documents() {
     assert_has(
         &text,
         &[
-            "docs/00.md:2 and 39 more places",
-            "docs/02.md:7",
+            "used 40 times in 12 files: docs/00.md:2, ",
+            "docs/02.md, line 7",
             "docs/03.md:6 and 1 more place",
         ],
     );

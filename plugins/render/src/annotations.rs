@@ -3,9 +3,9 @@
 use urldb_text::sanitize;
 
 use crate::compose::without_scheme;
-use crate::message::{Block, Class, HostRow, Message};
-use crate::numbers::{count, share, with_spaces};
-use crate::text::{Text, capitalized, shown_host};
+use crate::message::{Block, Class, Message};
+use crate::numbers::{count, with_spaces};
+use crate::text::{Text, capitalized};
 use crate::uses::USED;
 
 /// A step shows no more annotations than these.
@@ -37,13 +37,12 @@ pub fn annotations(message: &Message) -> String {
             | Class::Unconfirmed
             | Class::Unknown => {}
             _ if is_in_list(block) => all.extend(of_urls(block)),
-            _ if block.hosts.is_empty() => all.push(of_block(block)),
-            _ => all.extend(of_hosts(block)),
+            _ => all.push(of_block(block)),
         }
     }
     if all.len() > MOST {
         let rest = all.split_off(MOST - 1);
-        all.push(of_rest(&rest, message));
+        all.push(of_rest(&rest));
     }
     all.iter().map(command).collect()
 }
@@ -117,11 +116,7 @@ fn of_urls(block: &Block) -> Vec<Annotation> {
             let of_block = of_block(block);
             // Without a command: that of the block may be about its first URL.
             let text = with_uses(block) + &block.brief.plain();
-            let url = if block.hosts.is_empty() {
-                format!("{}{}", block.host, row.shown)
-            } else {
-                without_scheme(&row.shown).to_owned()
-            };
+            let url = format!("{}{}", block.host, row.shown);
             Annotation {
                 place: Some((row.place.file.clone(), row.place.line.unwrap_or(1))),
                 text: format!("{url}. {text}"),
@@ -132,30 +127,8 @@ fn of_urls(block: &Block) -> Vec<Annotation> {
         .collect()
 }
 
-fn of_hosts(block: &Block) -> Vec<Annotation> {
-    block
-        .hosts
-        .iter()
-        .map(|row| {
-            let place = row.place.as_ref();
-            let check =
-                crate::shell::command_line(&["urldb", "check", "-d", &shown_host(&row.host)])
-                    .map_or_else(String::new, |line| format!(" To check it again: {line}"));
-            Annotation {
-                level: level(block.class),
-                place: place.map(|place| (place.file.clone(), 1)),
-                title: format!("{} {}", row.host, row.sentence.plain()),
-                text: format!("{}{check}", block.brief.plain())
-                    .trim_start()
-                    .to_owned(),
-                name: row.host.clone(),
-            }
-        })
-        .collect()
-}
-
 /// The annotation that stands for all that found no room.
-fn of_rest(rest: &[Annotation], message: &Message) -> Annotation {
+fn of_rest(rest: &[Annotation]) -> Annotation {
     let names: Vec<&str> = rest
         .iter()
         .map(|annotation| match annotation.name.as_str() {
@@ -167,49 +140,9 @@ fn of_rest(rest: &[Annotation], message: &Message) -> Annotation {
     Annotation {
         level: if is_error { "error" } else { "warning" },
         place: rest.iter().find_map(|annotation| annotation.place.clone()),
-        title: rest_title(rest, message),
+        title: with_spaces(&count(rest.len() as u64, "more finding")) + " of this run",
         text: format!("{}.", names.join(", ")),
         name: String::new(),
-    }
-}
-
-/// `6 more hosts answer 404 Not Found`, if all have one cause.
-fn rest_title(rest: &[Annotation], message: &Message) -> String {
-    let number = rest.len() as u64;
-    let with_rest = message
-        .blocks
-        .iter()
-        .filter(|block| !block.hosts.is_empty())
-        .find(|block| {
-            let names = block
-                .hosts
-                .iter()
-                .map(|row| row.host.as_str())
-                .collect::<Vec<_>>();
-            rest.iter()
-                .all(|annotation| names.contains(&annotation.name.as_str()))
-        });
-    match with_rest {
-        Some(block) => {
-            let is_in_rest = |row: &&HostRow| rest.iter().any(|other| other.name == row.host);
-            let rows: Vec<&HostRow> = block.hosts.iter().filter(is_in_rest).collect();
-            let urls: (u64, u64) = rows.iter().fold((0, 0), |(urls, all), row| {
-                (urls + row.urls, all + row.host_urls)
-            });
-            let sentence = block.sentence.plain();
-            let sentence = sentence
-                .rsplit_once(" (")
-                .map_or(&*sentence, |(sentence, _)| sentence);
-            let urls = share(urls.0, urls.1, "URL");
-            with_spaces(&format!(
-                "{} {sentence} ({urls})",
-                count(number, "more host")
-            ))
-        }
-        None => format!(
-            "{} of this run",
-            with_spaces(&count(number, "more finding"))
-        ),
     }
 }
 

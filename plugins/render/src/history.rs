@@ -82,11 +82,11 @@ const fn end_word(because: Because) -> &'static str {
     }
 }
 
-/// The end of incidents by the ends of their URLs: recovered if a run saw all of them as promised, else closed; and the
+/// The end of an incident by the ends of its URLs: recovered if a run saw all of them as promised, else closed; and the
 /// numbers: `40 URLs`, or `3 accepted, 2 recovered`. The numbers are empty for one URL that recovered.
-pub(crate) fn end_of<'a>(incidents: impl Iterator<Item = &'a Incident>) -> (Class, String) {
+pub(crate) fn end_of(incident: &Incident) -> (Class, String) {
     let mut ends = [("accepted", 0_u64), ("removed", 0), ("recovered", 0)];
-    for url in incidents.flat_map(|incident| &incident.urls) {
+    for url in &incident.urls {
         let word = url.left.map(end_word);
         if let Some((_, urls)) = ends.iter_mut().find(|(end, _)| Some(*end) == word) {
             *urls += 1;

@@ -3,7 +3,7 @@
 use unicode_width::UnicodeWidthStr;
 use urldb_text::sanitize;
 
-use crate::message::{Fact, HostRow};
+use crate::message::Fact;
 use crate::text::Text;
 
 /// Narrowest column of the names of facts, without the space behind it.
@@ -58,36 +58,4 @@ pub(crate) fn name_column<'a>(names: impl Iterator<Item = &'a str>) -> usize {
 /// [`name_column`] of facts.
 pub(crate) fn fact_column(facts: &[Fact]) -> usize {
     name_column(facts.iter().map(|fact| fact.name))
-}
-
-/// The rows of hosts, in as many columns as fit; read from top to bottom.
-pub(crate) fn host_rows(hosts: &[HostRow], width: usize) -> Vec<String> {
-    const BETWEEN: usize = 4;
-    let name_width = hosts
-        .iter()
-        .map(|row| columns(&row.host))
-        .max()
-        .unwrap_or_default();
-    let shares: Vec<String> = hosts.iter().map(|row| row.share.plain()).collect();
-    let share_width = shares
-        .iter()
-        .map(|share| columns(share))
-        .max()
-        .unwrap_or_default();
-    let cell = |index: usize| {
-        let host = &hosts[index].host;
-        format!(
-            "{}  {:>share_width$}",
-            padded(host, name_width),
-            shares[index]
-        )
-    };
-    let cell_width = name_width + 2 + share_width;
-    let fitting = (width + BETWEEN) / (cell_width + BETWEEN);
-    let rows = hosts.len().div_ceil(fitting.max(1));
-    let row = |row: usize| {
-        let cells: Vec<String> = (row..hosts.len()).step_by(rows.max(1)).map(cell).collect();
-        cells.join("    ").trim_end().to_owned()
-    };
-    (0..rows).map(row).collect()
 }

@@ -71,7 +71,7 @@ pub use markdown::{
     reminder_comment, shared_issue,
 };
 pub use message::{
-    Block, Class, Command, Fact, Headline, HostRow, KeptPromise, Message, OpenIncidents, SiteLink,
+    Block, Class, Command, Fact, Headline, KeptPromise, Message, OpenIncidents, SiteLink,
     SourceLink, Tone, UrlList, UrlRow,
 };
 pub use page::TerminalOptions;

@@ -4,7 +4,7 @@ use serde::Serialize;
 use urldb_protocol::{Delay, Envelope, Phase};
 
 use crate::compose::{Deliveries, Scope, compose};
-use crate::layout::{columns, host_rows, name_column, wrap};
+use crate::layout::{columns, name_column, wrap};
 use crate::message::{Block, Message, OpenIncidents, SourceLink};
 use crate::numbers::{age_in_words, day, moment, number};
 use crate::renderer::{Error, Renderer};
@@ -22,7 +22,6 @@ const ALL: SizeLimit = SizeLimit {
     diffs: true,
     urls: 10,
     urls_with_prefix: 3,
-    hosts: 100,
     blocks: 20,
     lines: 100,
     longest: 2_000,
@@ -245,14 +244,6 @@ impl Page {
         let widest = lines.iter().map(|line| columns(line)).max();
         self.0.extend(lines);
         self.0.push("-".repeat(widest.unwrap_or_default()));
-        self.gap();
-        for row in host_rows(&block.hosts, 0) {
-            self.0.push(format!("  {row}"));
-        }
-        if block.more_hosts > 0 {
-            self.0
-                .push(format!("  and {} more", number(block.more_hosts)));
-        }
         self.gap();
         self.facts(block);
         self.gap();

@@ -155,10 +155,6 @@ pub struct Block {
     pub urls_total: u64,
     /// The domain file, or the record.
     pub place: Option<SourceLink>,
-    /// The hosts with the same cause, if there are several.
-    pub hosts: Vec<HostRow>,
-    /// Number of hosts that found no room in `hosts`.
-    pub more_hosts: u64,
     /// The evidence.
     pub facts: Vec<Fact>,
     /// An explanation.
@@ -187,8 +183,6 @@ impl Block {
             ids: Vec::new(),
             urls_total: 0,
             place: None,
-            hosts: Vec::new(),
-            more_hosts: 0,
             facts: Vec::new(),
             note: None,
             urls: None,
@@ -212,10 +206,6 @@ impl Block {
             .iter_mut()
             .for_each(|fact| change(&mut fact.text));
         self.note.iter_mut().for_each(&mut *change);
-        for row in &mut self.hosts {
-            change(&mut row.sentence);
-            change(&mut row.share);
-        }
     }
 
     /// Subject and sentence.
@@ -251,25 +241,6 @@ impl SourceLink {
     }
 }
 
-/// A host with the cause of its block.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct HostRow {
-    /// The host; sanitized.
-    pub host: String,
-    /// The sentence about the host, with the number of URLs.
-    pub sentence: Text,
-    /// Number of affected URLs.
-    pub urls: u64,
-    /// Number of all URLs of the host.
-    pub host_urls: u64,
-    /// Both: `1,000 of 1,000`.
-    pub share: Text,
-    /// The domain file, or the first list that uses a URL of the host.
-    pub place: Option<SourceLink>,
-    /// All URLs of the host are as promised again.
-    pub solved: bool,
-}
-
 /// A named piece of evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fact {
@@ -295,8 +266,6 @@ impl Fact {
 /// The affected URLs of a block.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UrlList {
-    /// The rows show paths only, since all URLs have the host of the block.
-    pub as_paths: bool,
     /// One prefix names all URLs, and another part of the message says which.
     pub has_prefix: bool,
     /// Number of URLs, shown or not.

@@ -13,8 +13,6 @@ pub(crate) struct SizeLimit {
     pub(crate) urls: usize,
     /// Most URLs of a block with more than [`Self::urls`] whose URLs have a common prefix.
     pub(crate) urls_with_prefix: usize,
-    /// Most hosts of a block.
-    pub(crate) hosts: usize,
     /// Most blocks in full.
     pub(crate) blocks: usize,
     /// Most lines of the list of other blocks, and of the list of other incidents.
@@ -34,7 +32,6 @@ impl SizeLimit {
         };
         let few = Self {
             urls: self.urls.min(10),
-            hosts: 20,
             blocks: 5,
             lines: 50,
             longest: 500,
@@ -99,12 +96,6 @@ impl SizeLimit {
         }
         for line in block.facts.iter_mut().flat_map(|fact| &mut fact.diff) {
             *line = shorten(line, self.longest);
-        }
-        block.more_hosts = block.hosts.len().saturating_sub(self.hosts) as u64;
-        block.hosts.truncate(self.hosts);
-        for row in &mut block.hosts {
-            row.host = shorten(&row.host, self.longest);
-            row.place.iter_mut().for_each(|place| self.cut_place(place));
         }
         block.urls.take_if(|_| self.urls == 0);
         if let Some(urls) = &mut block.urls {

@@ -1,10 +1,13 @@
 //! A message for a terminal.
 
-use crate::layout::{columns, host_rows};
+use crate::layout::columns;
 use crate::message::{Block, Command, Fact, Headline, KeptPromise, Message, UrlList};
 use crate::numbers::{bytes, number, with_spaces};
 use crate::page::{BOLD, DIM, Page, TerminalOptions, paint, style};
 use crate::text::Text;
+
+/// Most blocks in full.
+const BLOCKS: usize = 20;
 
 /// Most URLs of a block.
 const URLS: usize = 5;
@@ -19,9 +22,19 @@ pub fn terminal(message: &Message, options: TerminalOptions) -> String {
         page.headline(&message.headline);
     }
     message.stuck.iter().for_each(|block| page.stuck(block));
-    for block in &message.blocks {
-        if !(options.quiet && block.known) {
+    let blocks = message.blocks.iter();
+    let blocks = blocks.filter(|block| !(options.quiet && block.known));
+    let in_full = page.most(BLOCKS);
+    for (index, block) in blocks.enumerate() {
+        if index < in_full {
             page.block(block);
+        } else {
+            if index == in_full {
+                page.gap();
+                page.push("In short; --verbose shows all:");
+            }
+            page.title(block);
+            page.place(block);
         }
     }
     if !options.quiet {
@@ -75,14 +88,8 @@ impl Page {
     fn block(&mut self, block: &Block) {
         self.gap();
         self.title(block);
-        if let Some(place) = block.place.as_ref().filter(|_| block.urls.is_none()) {
-            let line = place
-                .line
-                .map_or_else(String::new, |line| format!(":{line}"));
-            self.push(format!("  {} {}{line}", paint(DIM, "-->"), place.file));
-        }
-        for row in host_rows(&block.hosts, self.options.width.saturating_sub(2)) {
-            self.push(format!("  {row}"));
+        if block.urls.is_none() {
+            self.place(block);
         }
         self.facts(&block.facts);
         if let Some(note) = &block.note {
@@ -92,6 +99,15 @@ impl Page {
             self.urls(urls);
         }
         self.commands(&block.commands);
+    }
+
+    fn place(&mut self, block: &Block) {
+        if let Some(place) = &block.place {
+            let line = place
+                .line
+                .map_or_else(String::new, |line| format!(":{line}"));
+            self.push(format!("  {} {}{line}", paint(DIM, "-->"), place.file));
+        }
     }
 
     /// `broken[gone]: docs.example.org answers 404 Not Found`: on one line, or the subject on the

@@ -244,23 +244,13 @@ fn lines(causes: &[String], all: usize) -> Vec<String> {
     lines
 }
 
-/// A block in one line: title, and hosts if it has several.
+/// A block in one line.
 fn line(block: &Block) -> String {
     let title = block.title().shortened(LONGEST_PIECE).plain();
-    let mut line = shorten(&format!("{}: {title}", block.class.as_str()), LONGEST_LINE);
-    for (index, row) in block.hosts.iter().enumerate() {
-        let separator = if index == 0 { ": " } else { ", " };
-        let host = shorten(&row.host, LONGEST_LABEL);
-        let rest = (block.hosts.len() - index) as u64;
-        let longer = format!("{line}{separator}{host}");
-        let more = format!(" and {} more", number(rest));
-        if longer.chars().count() + more.len() > LONGEST_LINE {
-            line += &more;
-            break;
-        }
-        line = longer;
-    }
-    with_spaces(&line)
+    with_spaces(&shorten(
+        &format!("{}: {title}", block.class.as_str()),
+        LONGEST_LINE,
+    ))
 }
 
 fn commands(message: &Message) -> Vec<MessageCommand> {

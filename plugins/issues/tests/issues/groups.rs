@@ -29,13 +29,13 @@ fn five_incidents_have_an_issue_each_and_six_share_one() {
 }
 
 #[test]
-fn a_shared_issue_ticks_its_hosts_and_closes_with_the_last() {
+fn a_shared_issue_lists_its_incidents_and_closes_with_the_last() {
     for fake in Fake::all() {
         let mut incidents = hosts(7, Phase::Opened);
         tell_all(&fake, "run1", &mut incidents);
         let issue = fake.issue();
         assert_eq!(issue.body.matches("<!-- urldb:incident ").count(), 7);
-        assert_eq!(issue.body.matches("\n- [ ] ").count(), 7);
+        assert_eq!(issue.body.matches("\n- broken: ").count(), 7);
 
         // One host recovers, one grows, in one run: one comment.
         let mut next: Vec<_> = incidents
@@ -48,17 +48,19 @@ fn a_shared_issue_ticks_its_hosts_and_closes_with_the_last() {
         let issue = fake.issue();
         assert!(issue.open);
         assert_eq!(issue.comments.len(), 1);
-        let ticked: Vec<_> = issue
+        let over: Vec<_> = issue
             .body
             .lines()
-            .filter(|line| line.starts_with("- [x] "))
+            .filter(|line| line.starts_with("- recovered: "))
             .collect();
-        assert_eq!(ticked.len(), 1);
-        assert!(ticked[0].contains("host02.example.org"), "{ticked:?}");
+        assert_eq!(over.len(), 1);
+        assert!(over[0].contains("host02.example.org"), "{over:?}");
         let body = issue.body.replace('\u{a0}', " ");
-        let grown = body.lines().find(|line| line.starts_with("- [ ] `host04"));
+        let grown = body
+            .lines()
+            .find(|line| line.starts_with("- broken: `host04"));
         assert!(grown.unwrap().contains("9 of 50 URLs"), "{body}");
-        assert!(body.contains("**broken: 6 hosts**"), "{body}");
+        assert!(body.contains(", and 5 more**"), "{body}");
         assert!(
             issue.body.contains("opened this issue for 7 incidents"),
             "{}",
@@ -76,7 +78,7 @@ fn a_shared_issue_ticks_its_hosts_and_closes_with_the_last() {
         assert_eq!(issue.body.matches("<!-- urldb:closed ").count(), 1);
 
         // The list is that of the last report, whatever people have added to the body.
-        let edited = issue.body.replacen("- [ ]", "- [ ] mine\n- [ ]", 1);
+        let edited = issue.body.replacen("- broken: ", "- mine\n- broken: ", 1);
         fake.state().issues[0].body = edited;
         for (run, number) in [(3, 0), (4, 1), (5, 3)] {
             next.retain(|incident| incident.phase != Phase::Closed);
@@ -91,13 +93,16 @@ fn a_shared_issue_ticks_its_hosts_and_closes_with_the_last() {
             tell_all(&fake, &format!("run{run}"), &mut next);
             let issue = fake.issue();
             assert!(issue.open);
-            let ticked = issue.body.lines().find(|line| line.starts_with("- [x] "));
+            let over = issue
+                .body
+                .lines()
+                .find(|line| line.starts_with("- recovered: "));
             assert!(
-                ticked.unwrap().contains(&incidents[number].host),
+                over.unwrap().contains(&incidents[number].host),
                 "{}",
                 issue.body
             );
-            assert_eq!(issue.body.matches("\n- [ ] ").count(), next.len() - 1);
+            assert_eq!(issue.body.matches("\n- broken: ").count(), next.len() - 1);
         }
         // A report without the issue changes no body, and without remembered numbers, the issue is found.
         let mut last: Vec<_> = [4, 5, 6]
@@ -109,7 +114,7 @@ fn a_shared_issue_ticks_its_hosts_and_closes_with_the_last() {
         tell_all(&fake, "run7", &mut last);
         let issue = fake.issue();
         assert!(!issue.open, "{}", issue.body);
-        assert_eq!(issue.body.matches("\n- [x] ").count(), 3);
+        assert_eq!(issue.body.matches("\n- recovered: ").count(), 3);
         assert!(
             issue.body.contains("all its incidents are over"),
             "{}",
@@ -138,7 +143,7 @@ fn a_shared_issue_is_found_again() {
             "{}",
             issue.body
         );
-        assert_eq!(issue.body.matches("\n- [ ] ").count(), 8);
+        assert_eq!(issue.body.matches("\n- broken: ").count(), 8);
     }
 }
 
@@ -155,7 +160,7 @@ fn hundreds_of_incidents_fit_below_the_limit() {
     let rows: usize = fake
         .issues()
         .iter()
-        .map(|issue| issue.body.matches("\n- [ ] ").count())
+        .map(|issue| issue.body.matches(", since ").count())
         .sum();
     assert_eq!(rows, 450);
 }
@@ -171,7 +176,8 @@ fn deliveries_have_the_same_ids_each_time() {
     assert_eq!(planned.len(), 2);
     assert_eq!(planned, notifier.deliveries(&envelope));
     assert!(
-        planned[0].about.starts_with("broken: 7 hosts answer 404"),
+        planned[0].about.contains(" answers 404 or 410")
+            && planned[0].about.ends_with(", and 6 more"),
         "{}",
         planned[0].about
     );

@@ -121,15 +121,11 @@ fn hostile_hosts_are_inert_in_a_shared_issue() {
     let rows: Vec<_> = issue
         .body
         .lines()
-        .filter(|line| line.starts_with("- ["))
-        .map(|line| &line[..5])
+        .filter_map(|line| line.strip_prefix("- ")?.split_once(": "))
+        .map(|(word, _)| word)
         .collect();
-    assert_eq!(
-        rows,
-        [
-            "- [ ]", "- [ ]", "- [ ]", "- [x]", "- [ ]", "- [ ]", "- [ ]"
-        ]
-    );
+    let broken = ["broken"; 3];
+    assert_eq!(rows, [&broken[..], &["recovered"], &broken].concat());
     assert!(!issue.title.contains('@'));
 }
 

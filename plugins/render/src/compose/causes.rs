@@ -1,8 +1,7 @@
-//! Incidents with one cause, which share a block.
+//! Incidents with their causes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use jiff::Timestamp;
 use urldb_protocol::{
     AffectedUrl, Envelope, Evidence, Finding, Incident, Phase, Reason, Severity, State,
 };
@@ -15,79 +14,27 @@ use crate::sentences::{Cause, Subject, is_home_page, redirect_of};
 /// The code of a finding about an alias.
 pub(super) const ALIAS_DIFFERS: &str = "alias-differs";
 
-/// So many hosts with one cause share a block.
-const SEVERAL: usize = 3;
-
-/// Incidents with one cause in one phase.
-#[derive(Debug)]
-pub(crate) struct Group<'a> {
-    /// At least one, in the order of the envelope.
-    pub(crate) incidents: Vec<&'a Incident>,
+/// An incident, and what its findings say of its cause.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct IncidentView<'a> {
+    pub(crate) incident: &'a Incident,
     reason: Option<&'a str>,
     /// The domain whose alias is asked, if the host is an alias.
     domain: Option<&'a str>,
 }
 
-/// The facts that incidents of one group have in common.
-#[derive(Debug, PartialEq)]
-struct Key<'a> {
-    phase: Phase,
-    state: State,
-    reason: Option<&'a str>,
-    redirect: Option<Target<'a>>,
-    status: Option<u16>,
-}
-
-#[derive(Debug, PartialEq)]
-enum Target<'a> {
-    HomePage,
-    Url(&'a str),
-}
-
-impl<'a> Group<'a> {
-    /// The groups, those with the most URLs first.
+impl<'a> IncidentView<'a> {
+    /// The incidents, those with the most URLs first.
     pub(crate) fn all(incidents: &[&'a Incident], envelope: &Lookup<'a>) -> Vec<Self> {
-        let mut groups: Vec<(Option<Key<'a>>, Vec<Self>)> = Vec::new();
-        for incident in incidents {
-            let key = key(incident);
-            let one = Self::one(incident, envelope);
-            let known = groups
-                .iter_mut()
-                .find(|(known, _)| known.is_some() && *known == key);
-            match known {
-                Some((_, members)) => members.push(one),
-                None => groups.push((key, vec![one])),
-            }
-        }
-        let mut groups: Vec<Self> = groups.into_iter().flat_map(Self::joined).collect();
-        groups.sort_by_key(|group| std::cmp::Reverse(group.urls_now()));
-        groups
+        let views = incidents
+            .iter()
+            .map(|incident| Self::new(incident, envelope));
+        let mut views: Vec<Self> = views.collect();
+        views.sort_by_key(|view| std::cmp::Reverse(view.urls_now()));
+        views
     }
 
-    /// One group of several hosts. One or two hosts have a block each, unless the cause is not theirs.
-    fn joined((key, members): (Option<Key<'a>>, Vec<Self>)) -> Vec<Self> {
-        let is_own = key.is_some_and(|key| key.reason == Some(Reason::OwnNetwork.as_str()));
-        // A further incident of a host has a block of its own.
-        let mut hosts = BTreeSet::new();
-        let (mut firsts, repeats): (Vec<Self>, Vec<Self>) = members
-            .into_iter()
-            .partition(|member| hosts.insert(member.first().host.as_str()));
-        if firsts.len() < SEVERAL && !is_own {
-            firsts.extend(repeats);
-            return firsts;
-        }
-        let mut firsts = firsts.into_iter();
-        let mut groups: Vec<Self> = firsts.next().into_iter().collect();
-        for group in &mut groups {
-            let others = firsts.by_ref().flat_map(|member| member.incidents);
-            group.incidents.extend(others);
-        }
-        groups.extend(repeats);
-        groups
-    }
-
-    /// The group of one incident.
-    pub(crate) fn one(incident: &'a Incident, envelope: &Lookup<'a>) -> Self {
+    pub(crate) fn new(incident: &'a Incident, envelope: &Lookup<'a>) -> Self {
         // The cause of changed bytes does not include the reason, but the finding does.
         let reason = || {
             let finding = match incident.evidence.url.as_str() {
@@ -104,7 +51,7 @@ impl<'a> Group<'a> {
         let domain = incident.urls.first().filter(|url| is_alias(url));
         Self {
             domain: domain.and_then(|url| domain_of(&url.file)),
-            incidents: vec![incident],
+            incident,
             reason: incident.reason.as_deref().or_else(reason),
         }
     }
@@ -114,49 +61,20 @@ impl<'a> Group<'a> {
         self.domain
     }
 
-    pub(crate) fn first(&self) -> &'a Incident {
-        self.incidents[0]
-    }
-
-    /// The incident of a group that has no other.
-    pub(crate) fn only(&self) -> Option<&'a Incident> {
-        match self.incidents.as_slice() {
-            [only] => Some(only),
-            _ => None,
-        }
-    }
-
     pub(crate) fn phase(&self) -> Phase {
-        self.first().phase
-    }
-
-    pub(crate) fn since(&self) -> Timestamp {
-        self.incidents
-            .iter()
-            .map(|incident| incident.since)
-            .min()
-            .unwrap_or_default()
+        self.incident.phase
     }
 
     /// The URLs that are affected now; those that were affected last if the incidents are closed.
     pub(crate) fn urls(&self) -> impl Iterator<Item = &'a AffectedUrl> {
         let closed = self.phase() == Phase::Closed;
-        self.incidents
-            .iter()
-            .flat_map(|incident| &incident.urls)
-            .filter(move |url| closed || url.left.is_none())
-    }
-
-    /// Whether all affected URLs flap.
-    pub(crate) fn is_flapping(&self) -> bool {
-        self.phase() != Phase::Closed
-            && self.urls().all(|url| url.flapping)
-            && self.urls().next().is_some()
+        let urls = self.incident.urls.iter();
+        urls.filter(move |url| closed || url.left.is_none())
     }
 
     /// Whether this run saw all URLs as promised: they flap.
     pub(crate) fn is_good_today(&self) -> bool {
-        self.is_flapping() && self.urls().all(|url| url.seen == Some(State::Ok))
+        self.incident.is_flapping() && self.urls().all(|url| url.seen == Some(State::Ok))
     }
 
     pub(crate) fn urls_now(&self) -> u64 {
@@ -173,30 +91,23 @@ impl<'a> Group<'a> {
     }
 
     pub(crate) fn host_urls(&self) -> u64 {
-        let urls: u64 = self
-            .incidents
-            .iter()
-            .map(|incident| incident.host_urls)
-            .sum();
-        urls.max(self.urls_now())
+        self.incident.host_urls.max(self.urls_now())
     }
 
     /// The state and reason that the sentence is about.
     pub(crate) fn cause(&self) -> Cause<'a> {
-        let first = self.first();
-        let subject = match (self.incidents.len(), self.urls_now()) {
-            (1, 0 | 1) => Subject::Url,
-            (1, _) => Subject::Host,
-            (hosts, _) => Subject::Hosts(hosts as u64),
-        };
-        let redirect = redirect_of(first);
+        let incident = self.incident;
+        let redirect = redirect_of(incident);
         Cause {
-            subject,
-            state: first.state,
+            subject: match self.urls_now() {
+                0 | 1 => Subject::Url,
+                _ => Subject::Host,
+            },
+            state: incident.state,
             reason: self.reason,
             redirect,
-            to_home_page: redirect.is_some_and(|target| is_home_page(target, &first.host)),
-            evidence: &first.evidence,
+            to_home_page: redirect.is_some_and(|target| is_home_page(target, &incident.host)),
+            evidence: &incident.evidence,
             domain: self.domain,
             urls: (self.urls_of_title(), self.host_urls()),
         }
@@ -205,31 +116,6 @@ impl<'a> Group<'a> {
     pub(crate) fn reason(&self) -> Option<Reason> {
         self.reason.and_then(|reason| reason.parse().ok())
     }
-}
-
-/// The key of an incident; absent for an incident that stays alone, since its URL has bytes of its
-/// own.
-fn key(incident: &Incident) -> Option<Key<'_>> {
-    let redirect = redirect_of(incident);
-    let is_about_bytes = matches!(incident.state, State::Changed | State::Truncated);
-    if is_about_bytes && redirect.is_none() && incident.urls.len() == 1 {
-        return None;
-    }
-    let redirect = redirect.map(|target| {
-        if is_home_page(target, &incident.host) {
-            Target::HomePage
-        } else {
-            Target::Url(target)
-        }
-    });
-    let has_status = !matches!(incident.state, State::Changed | State::Truncated);
-    Some(Key {
-        phase: incident.phase,
-        state: incident.state,
-        reason: incident.reason.as_deref(),
-        redirect,
-        status: incident.evidence.observed.status.filter(|_| has_status),
-    })
 }
 
 /// Whether nobody is notified about any URL of the incident.

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use urldb_protocol::{AffectedUrl, Envelope, Incident, Phase, Reason, State};
 
-use super::causes::Group;
+use super::causes::IncidentView;
 use super::lookup::Lookup;
 use super::notices::{self, is_end};
 use super::scope::Scope;
@@ -21,24 +21,20 @@ const HEAD: &str = "__wb_method=HEAD";
 /// The time until the day that a command to acknowledge an incident names.
 const ACK_TIME: SignedDuration = SignedDuration::from_hours(14 * 24);
 
-/// The commands of a group, and the position of the most useful one, for an output with little room.
+/// The commands of an incident, and the position of the most useful one, for an output with little room.
 pub(super) fn commands(
-    group: &Group<'_>,
+    view: &IncidentView<'_>,
     envelope: &Envelope,
     scope: Scope<'_>,
 ) -> (Vec<Command>, Option<usize>) {
-    let Some(first) = first_url(group) else {
+    let Some(first) = first_url(view) else {
         return (Vec::new(), None);
     };
-    let context = Context {
-        group,
-        first,
-        scope,
-    };
-    let mut commands = match group.phase() {
+    let context = Context { view, first, scope };
+    let mut commands = match view.phase() {
         Phase::Closed => Vec::new(),
-        _ if group.is_good_today() => Vec::new(),
-        Phase::Unknown if group.reason() == Some(Reason::OwnNetwork) => context.network(envelope),
+        _ if view.is_good_today() => Vec::new(),
+        Phase::Unknown if view.reason() == Some(Reason::OwnNetwork) => context.network(envelope),
         _ => context.of_cause(),
     };
     commands.extend(context.acknowledge(envelope));
@@ -62,24 +58,29 @@ pub(crate) fn commands_between_runs(incident: &Incident, envelope: &Lookup<'_>) 
         reminder: true,
         ..incident.clone()
     };
-    commands(&Group::one(&reminded, envelope), envelope, Scope::Week).0
+    commands(
+        &IncidentView::new(&reminded, envelope),
+        envelope,
+        Scope::Week,
+    )
+    .0
 }
 
 /// The first URL that is affected in the way of the title, if there is one.
-fn first_url<'a>(group: &Group<'a>) -> Option<&'a AffectedUrl> {
+fn first_url<'a>(view: &IncidentView<'a>) -> Option<&'a AffectedUrl> {
     // The first of equal ones.
-    group.urls().min_by_key(|url| url.state.is_some())
+    view.urls().min_by_key(|url| url.state.is_some())
 }
 
 struct Context<'a> {
-    group: &'a Group<'a>,
+    view: &'a IncidentView<'a>,
     first: &'a AffectedUrl,
     scope: Scope<'a>,
 }
 
 impl Context<'_> {
     fn incident(&self) -> &Incident {
-        self.group.first()
+        self.view.incident
     }
 
     /// The first URL, as curl asks for it.
@@ -91,14 +92,10 @@ impl Context<'_> {
     }
 
     fn of_cause(&self) -> Vec<Command> {
-        let reason = self.group.reason();
-        let cause = self.group.cause();
+        let reason = self.view.reason();
+        let cause = self.view.cause();
         let is_one = cause.subject == Subject::Url;
         let mut commands = match self.incident().state {
-            _ if self.group.incidents.len() > 1 => vec![
-                self.try_it("to try one yourself"),
-                self.check("to check one host again"),
-            ],
             state
                 if cause.redirect.is_some()
                     || state == State::Redirected && reason != Some(Reason::NoRedirect) =>
@@ -136,7 +133,7 @@ impl Context<'_> {
 
     /// Gets the promised bytes of a URL that was good once, so that a run has archived them.
     fn kept_file(&self) -> Option<Command> {
-        let was_good = self.incident().last_good.is_some() && self.group.incidents.len() == 1;
+        let was_good = self.incident().last_good.is_some();
         let is_asked = self.first.request.is_none() && !self.scope.is_check();
         (was_good && is_asked)
             .then(|| self.promised_file())
@@ -150,7 +147,7 @@ impl Context<'_> {
         if self.first.request.is_some() {
             return vec![self.try_it("to try it yourself"), self.check_again()];
         }
-        let is_contradiction = self.group.reason() == Some(Reason::DigestsDisagree);
+        let is_contradiction = self.view.reason() == Some(Reason::DigestsDisagree);
         let purpose = if is_contradiction {
             "to promise each digest of this file"
         } else {
@@ -183,7 +180,7 @@ impl Context<'_> {
     fn accept_all(&self) -> Option<Command> {
         let host = shown_host(domain_of(&self.first.file).filter(|_| self.is_acceptable())?);
         let mut words = vec!["urldb", "accept", "--all", "-d", &host];
-        let prefix = prefix(self.group.urls());
+        let prefix = prefix(self.view.urls());
         if let Some(prefix) = &prefix {
             words.extend(["--path-prefix", prefix]);
         }
@@ -239,14 +236,14 @@ impl Context<'_> {
         }
         let evidence = &self.incident().evidence;
         let is_about_body = matches!(self.incident().state, State::Changed | State::Truncated);
-        if !is_about_body || self.group.cause().redirect.is_some() {
+        if !is_about_body || self.view.cause().redirect.is_some() {
             return curl(purpose, &self.headers_only(), url);
         }
         if self.incident().state == State::Truncated {
             return curl(purpose, &["-sSL", "-o", "/dev/null"], url);
         }
         let written = |what| ["-sSL", "-o", "/dev/null", "-w", what];
-        match self.group.reason() {
+        match self.view.reason() {
             Some(Reason::Status) => curl(purpose, &written("%{http_code}\\n"), url),
             Some(Reason::ContentType) => curl(purpose, &written("%{content_type}\\n"), url),
             Some(Reason::Digest | Reason::DigestsDisagree) if evidence.promised.has_digest() => {
@@ -273,7 +270,7 @@ impl Context<'_> {
     fn headers_only(&self) -> Vec<&'static str> {
         let mut options = HEADERS_ONLY.to_vec();
         let is_cut = matches!(
-            self.group.reason(),
+            self.view.reason(),
             Some(Reason::Disconnected | Reason::Protocol)
         );
         if is_cut && self.first.url.starts_with("https:") {
@@ -312,8 +309,8 @@ impl Context<'_> {
     }
 
     fn check_again(&self) -> Option<Command> {
-        let urls = self.group.urls_now();
-        let are_some = urls > 1 && urls < self.group.host_urls();
+        let urls = self.view.urls_now();
+        let are_some = urls > 1 && urls < self.view.host_urls();
         self.check(if are_some {
             "to check them again"
         } else {
@@ -335,9 +332,7 @@ impl Context<'_> {
 
     /// Stops reminders of an incident that the reader hears of, or is reminded of.
     fn acknowledge(&self, envelope: &Envelope) -> Option<Command> {
-        let [incident] = self.group.incidents.as_slice() else {
-            return None;
-        };
+        let incident = self.incident();
         let is_delivered = incident.reminder || incident.phase == Phase::Opened;
         let line = ack_command(incident, envelope.run.started).filter(|_| is_delivered)?;
         Some(Command {

@@ -1,17 +1,20 @@
 //! An envelope with a lookup by URL.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Deref;
 
-use urldb_protocol::{AffectedUrl, Envelope, Evidence, Finding, UrlUses};
+use urldb_protocol::{AffectedUrl, Envelope, Evidence, Finding, Incident, Phase, UrlUses};
 
 use super::links::{list_link, source_link};
+use super::urls::ip_and_port;
 use crate::message::SourceLink;
 
 /// An envelope, with its findings by URL.
 pub(crate) struct Lookup<'a> {
     envelope: &'a Envelope,
     by_url: HashMap<(&'a str, Option<&'a str>), &'a Finding>,
+    /// The hosts at each address whose incidents this report opens.
+    opened: HashMap<String, BTreeSet<&'a str>>,
 }
 
 impl<'a> Lookup<'a> {
@@ -22,7 +25,24 @@ impl<'a> Lookup<'a> {
             let subject = (finding.url.as_str(), finding.variant.as_deref());
             by_url.entry(subject).or_insert(finding);
         }
-        Self { envelope, by_url }
+        let mut opened: HashMap<_, BTreeSet<_>> = HashMap::new();
+        for it in &envelope.incidents {
+            if let Some(address) = address_of(it).filter(|_| it.phase == Phase::Opened) {
+                opened.entry(address).or_default().insert(it.host.as_str());
+            }
+        }
+        Self {
+            envelope,
+            by_url,
+            opened,
+        }
+    }
+
+    /// The address of a host that opens an incident, and the number of other hosts there that do.
+    pub(super) fn shared_address(&self, incident: &Incident) -> Option<(String, u64)> {
+        let address = address_of(incident).filter(|_| incident.phase == Phase::Opened)?;
+        let hosts = self.opened.get(&address)?.len() as u64;
+        Some((address, hosts.saturating_sub(1)))
     }
 
     /// The worst finding about a URL and one of its variants.
@@ -61,4 +81,10 @@ impl Deref for Lookup<'_> {
     fn deref(&self) -> &Envelope {
         self.envelope
     }
+}
+
+/// The address that answered, without its port.
+fn address_of(incident: &Incident) -> Option<String> {
+    let address = incident.evidence.observed.address.as_deref()?;
+    Some(ip_and_port(address).0)
 }

@@ -22,7 +22,6 @@ mod urls;
 mod warnings;
 mod week;
 
-pub(crate) use blocks::checklist;
 pub(crate) use commands::commands_between_runs;
 pub(crate) use facts::{cause_of_chapter, chapter_cause, evidence_facts};
 pub use links::project_file_link;

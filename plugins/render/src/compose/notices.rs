@@ -5,11 +5,10 @@ use urldb_protocol::{
     Reason,
 };
 
-use super::facts::ip_and_port;
 use super::links::source_link;
 use super::notice_events::{ending, reason};
 use super::scope::Scope;
-use super::urls::domain_of;
+use super::urls::{domain_of, ip_and_port};
 use super::{lost_evidence, mistakes};
 use crate::history::history;
 use crate::message::{Block, Class, Command, Fact};

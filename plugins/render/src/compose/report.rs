@@ -2,7 +2,7 @@
 
 use urldb_protocol::{Envelope, Incident, JobResult, NoticeKind, Phase, Reason, State};
 
-use super::causes::{self, Group, all_incidents};
+use super::causes::{self, IncidentView, all_incidents};
 use super::headline::headline;
 use super::links::{selection, site_link, source_link};
 use super::lookup::Lookup;
@@ -188,8 +188,7 @@ impl<'a> Report<'a> {
 
     /// Whether URLs have no result because of our own network.
     fn is_offline(&self) -> bool {
-        let own = Some(Reason::OwnNetwork.as_str());
-        self.unknown.iter().any(|it| it.reason.as_deref() == own)
+        self.unknown.iter().any(|it| is_own_network(it))
     }
 
     /// Whether the run got a result of at least one URL of the open incidents.
@@ -201,16 +200,16 @@ impl<'a> Report<'a> {
 
     fn blocks(&self) -> Vec<Block> {
         let envelope = self.envelope;
-        let groups = |incidents: &[&'a Incident]| {
-            let groups = Group::all(incidents, envelope);
-            let block = |group: Group<'a>| blocks::incidents(&group, envelope, self.scope);
-            groups.into_iter().map(block).collect::<Vec<_>>()
+        let cards = |incidents: &[&'a Incident]| {
+            let views = IncidentView::all(incidents, envelope);
+            let block = |view: IncidentView<'a>| blocks::incident(&view, envelope, self.scope);
+            views.into_iter().map(block).collect::<Vec<_>>()
         };
         if self.scope == Scope::Week {
             return self.week_blocks();
         }
-        let mut blocks = groups(&self.news);
-        blocks.extend(groups(&self.open_in_full().0));
+        let mut blocks = cards(&self.news);
+        blocks.extend(cards(&self.open_in_full().0));
         if self.tells_everything() {
             blocks.extend(warnings::mistakes(envelope));
         }
@@ -238,15 +237,21 @@ impl<'a> Report<'a> {
                 .iter()
                 .flat_map(|it| all(it)),
         );
-        blocks.extend(groups(&self.closed));
+        blocks.extend(cards(&self.closed));
         blocks.extend(all(&self.solved));
         if self.tells_everything() {
             blocks.extend(warnings::fixed_mistakes(envelope));
             blocks.extend(warnings::warnings(envelope, self.scope));
         }
         if self.scope == Scope::Run || self.scope.is_check() {
-            blocks.extend(groups(&self.unconfirmed));
-            blocks.extend(groups(&self.unknown));
+            let (own, unknown): (Vec<_>, Vec<_>) = self
+                .unknown
+                .iter()
+                .copied()
+                .partition(|it| is_own_network(it));
+            blocks.extend(cards(&self.unconfirmed));
+            blocks.extend(blocks::own_network(&own, envelope, self.scope));
+            blocks.extend(cards(&unknown));
         }
         blocks
     }
@@ -275,20 +280,16 @@ impl<'a> Report<'a> {
             }
             _ => Text::from("Still open"),
         };
-        let groups = Group::all(&open, self.envelope);
-        let item = |group: Group<'a>| {
-            let title = blocks::title(&group);
-            let since = Text::from(", since ").own(moment(group.since()));
-            let muted = if group
-                .incidents
-                .iter()
-                .all(|incident| causes::is_muted(incident))
-            {
+        let views = IncidentView::all(&open, self.envelope);
+        let item = |view: IncidentView<'a>| {
+            let title = blocks::title(&view);
+            let since = Text::from(", since ").own(moment(view.incident.since));
+            let muted = if causes::is_muted(view.incident) {
                 " (muted)"
             } else {
                 ""
             };
-            Text::from(format!("{}: ", blocks::class(&group).as_str()))
+            Text::from(format!("{}: ", blocks::class(&view).as_str()))
                 .and(title)
                 .and(since)
                 .own(muted)
@@ -298,7 +299,7 @@ impl<'a> Report<'a> {
             .map(|it| Text::from("warning: ").and(notice_title(it)));
         Some(OpenIncidents {
             heading,
-            items: groups.into_iter().map(item).chain(dangers).collect(),
+            items: views.into_iter().map(item).chain(dangers).collect(),
         })
     }
 
@@ -347,10 +348,12 @@ impl<'a> Report<'a> {
         if !self.has_news() && ids.is_empty() && self.scope != Scope::Week {
             return None;
         }
-        let groups = Group::all(&self.news, self.envelope).len()
-            + Group::all(&self.closed, self.envelope).len()
-            + self.notices.len()
-            + self.solved.len();
-        site_link(self.envelope, &ids, groups)
+        let news = [&self.news, &self.closed, &self.notices, &self.solved];
+        let number = news.iter().map(|incidents| incidents.len()).sum();
+        site_link(self.envelope, &ids, number)
     }
+}
+
+fn is_own_network(incident: &Incident) -> bool {
+    incident.reason.as_deref() == Some(Reason::OwnNetwork.as_str())
 }

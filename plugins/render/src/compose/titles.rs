@@ -1,19 +1,17 @@
 //! Titles of open incidents and of warnings, without their evidence: for a list.
 
 use jiff::Timestamp;
-use urldb_protocol::{Evidence, Finding, Incident, Phase};
+use urldb_protocol::{Finding, Incident, Phase};
 
-use super::causes::{Group, is_muted};
+use super::causes::{IncidentView, is_muted};
 use super::lookup::Lookup;
 use super::notices::notice_title;
 use super::{blocks, warnings};
 use crate::history::end_of;
 use crate::message::Class;
-use crate::numbers::number;
-use crate::sentences::{Cause, Subject};
 use crate::text::Text;
 
-/// The title of incidents with one cause.
+/// The title of an incident.
 pub(crate) struct IncidentTitle {
     /// The topic.
     pub(crate) class: Class,
@@ -25,13 +23,13 @@ pub(crate) struct IncidentTitle {
     pub(crate) is_muted: bool,
 }
 
-/// The titles of open incidents, those with the most URLs first. Several hosts with one cause share one.
+/// The titles of open incidents, those with the most URLs first.
 pub(crate) fn open_groups(incidents: &[&Incident], lookup: &Lookup<'_>) -> Vec<IncidentTitle> {
     let (notices, incidents): (Vec<&Incident>, Vec<&Incident>) = incidents
         .iter()
         .copied()
         .partition(|incident| incident.is_notice());
-    let groups = Group::all(&incidents, lookup).into_iter();
+    let groups = IncidentView::all(&incidents, lookup).into_iter();
     let notices = notices.into_iter().map(|incident| IncidentTitle {
         class: Class::Warning,
         title: notice_title(incident),
@@ -39,11 +37,11 @@ pub(crate) fn open_groups(incidents: &[&Incident], lookup: &Lookup<'_>) -> Vec<I
         is_muted: false,
     });
     groups
-        .map(|group| IncidentTitle {
-            class: blocks::class(&group),
-            title: blocks::title(&group),
-            since: group.since(),
-            is_muted: group.incidents.iter().all(|incident| is_muted(incident)),
+        .map(|view| IncidentTitle {
+            class: blocks::class(&view),
+            title: blocks::title(&view),
+            since: view.incident.since,
+            is_muted: is_muted(view.incident),
         })
         .chain(notices)
         .collect()
@@ -83,8 +81,7 @@ pub(crate) fn page_title(incident: &Incident, envelope: &Lookup<'_>) -> Text {
         (None, true) => notice_title(&in_phase(incident, Phase::Unchanged)),
         (None, false) => {
             let shown = in_phase(incident, Phase::Unchanged);
-            let group = Group::one(&shown, envelope);
-            two_causes(&group).unwrap_or_else(|| blocks::title(&group))
+            blocks::title(&IncidentView::new(&shown, envelope))
         }
     }
 }
@@ -95,8 +92,11 @@ pub(crate) fn closed_title(incident: &Incident, envelope: &Lookup<'_>) -> (&'sta
         return ("over", notice_title(&in_phase(incident, Phase::Unchanged)));
     }
     let ended = in_phase(incident, Phase::Closed);
-    let (end, _) = end_of([&ended].into_iter());
-    (end.as_str(), blocks::title(&Group::one(&ended, envelope)))
+    let (end, _) = end_of(&ended);
+    (
+        end.as_str(),
+        blocks::title(&IncidentView::new(&ended, envelope)),
+    )
 }
 
 fn in_phase(incident: &Incident, phase: Phase) -> Incident {
@@ -104,46 +104,4 @@ fn in_phase(incident: &Incident, phase: Phase) -> Incident {
         phase,
         ..incident.clone()
     }
-}
-
-/// `On data.example.org, one URL answers 404 Not Found and one serves other bytes`: absent unless the URLs are
-/// broken in two ways.
-fn two_causes(group: &Group<'_>) -> Option<Text> {
-    let mut others = group.urls().filter_map(|url| url.state);
-    let state = others.next()?;
-    let is_two = others.all(|other| other == state) && !group.urls().any(|url| url.flapping);
-    let other = group.urls().filter(|url| url.state.is_some()).count() as u64;
-    let first = group.urls_now() - other;
-    if !is_two || first == 0 {
-        return None;
-    }
-    let part = |cause: Cause<'_>, urls: u64, noun: &str| {
-        let (subject, urls) = match urls {
-            1 => (Subject::Url, format!("one{noun}")),
-            urls => (Subject::Hosts(urls), number(urls)),
-        };
-        let noun = if subject == Subject::Url || noun.is_empty() {
-            ""
-        } else {
-            " URLs"
-        };
-        let sentence = Cause { subject, ..cause }.sentence();
-        Text::from(format!("{urls}{noun} ")).and(sentence)
-    };
-    let evidence = Evidence::default();
-    let cause = group.cause();
-    let second = Cause {
-        state,
-        reason: None,
-        redirect: None,
-        to_home_page: false,
-        evidence: &evidence,
-        ..cause
-    };
-    let text = Text::from("On ")
-        .host(&group.first().host)
-        .own(", ")
-        .and(part(cause, first, " URL"))
-        .own(" and ");
-    Some(text.and(part(second, other, "")))
 }

@@ -1,4 +1,6 @@
-//! Parts of URLs: host, path, common folder.
+//! Parts of URLs: host, path, common folder; and of addresses.
+
+use std::net::SocketAddr;
 
 use url::Url;
 use urldb_protocol::AffectedUrl;
@@ -57,4 +59,12 @@ pub(super) fn host_of(url: &str) -> String {
         |_| url.to_owned(),
         |url| url.authority().replacen(':', "+", 1),
     )
+}
+
+/// The IP address and the port of an address, which may have no port.
+pub(super) fn ip_and_port(address: &str) -> (String, Option<u16>) {
+    match address.parse::<SocketAddr>() {
+        Ok(address) => (address.ip().to_string(), Some(address.port())),
+        Err(_) => (address.to_owned(), None),
+    }
 }

@@ -169,7 +169,6 @@ fn of_warning(findings: &[&Finding], envelope: &Envelope) -> Block {
         used: used_in_row(&finding.uses),
     };
     let urls = (total > 1).then(|| UrlList {
-        as_paths: true,
         has_prefix: prefix_of(findings.iter().map(|finding| finding.url.as_str())).is_some(),
         total,
         rows: findings.iter().map(row).collect(),

@@ -3,7 +3,7 @@
 use urldb_protocol::{WaitingMessages, Week};
 
 use super::blocks;
-use super::causes::Group;
+use super::causes::IncidentView;
 use super::notices::notice_title;
 use super::report::Report;
 use crate::message::{Block, Class, Fact};
@@ -18,8 +18,8 @@ impl Report<'_> {
     /// The week, and its incidents in brief.
     pub(super) fn week_blocks(&self) -> Vec<Block> {
         let all = [&self.open, &self.closed].into_iter();
-        let groups = all.flat_map(|incidents| Group::all(incidents, self.envelope));
-        let block = |group| brief(blocks::incidents(&group, self.envelope, self.scope));
+        let groups = all.flat_map(|incidents| IncidentView::all(incidents, self.envelope));
+        let block = |view| brief(blocks::incident(&view, self.envelope, self.scope));
         self.week().into_iter().chain(groups.map(block)).collect()
     }
 

@@ -1,7 +1,5 @@
 //! Blocks: evidence, hosts, URLs, commands.
 
-use std::fmt::Write as _;
-
 use super::syntax::{code, fenced, inert, inline, link};
 use crate::message::{Block, Command, Fact, SourceLink, UrlList, UrlRow};
 use crate::numbers::{counted, number};
@@ -12,9 +10,6 @@ const FOLDED: u64 = 10;
 /// The parts of a block below its title, between empty lines.
 pub(super) fn block_parts(block: &Block) -> Vec<String> {
     let mut parts = Vec::new();
-    if !block.hosts.is_empty() {
-        parts.push(host_table(block));
-    }
     parts.extend(facts(block));
     parts.extend(block.note.as_ref().map(inline));
     if let Some(urls) = &block.urls {
@@ -62,18 +57,6 @@ fn place_line(place: &SourceLink) -> String {
         Some(url) => format!("- **{name}:** {}", link(&label, url)),
         None => format!("- **{name}:** {label}"),
     }
-}
-
-fn host_table(block: &Block) -> String {
-    let mut table = "| host | URLs |\n|---|---:|".to_owned();
-    for row in &block.hosts {
-        let host = code(&row.host).replace('|', "\\|");
-        let _ = write!(table, "\n| {host} | {} |", inline(&row.share));
-    }
-    if block.more_hosts > 0 {
-        let _ = write!(table, "\n| and {} more | |", number(block.more_hosts));
-    }
-    table
 }
 
 fn url_list(urls: &UrlList, block: &Block) -> Vec<String> {

@@ -2,12 +2,12 @@
 
 use urldb_protocol::{Envelope, Incident, NoticeKind};
 
-use super::blocks::{block_parts, code_block, facts};
+use super::blocks::block_parts;
 use super::size_limits::{LARGEST_BODY, LONGEST_MARKER, fitted};
-use super::syntax::{code, inline};
-use crate::compose::{Deliveries, Lookup, Scope, checklist, compose, incident_line, title};
-use crate::message::{Block, HostRow, Message};
-use crate::numbers::counted;
+use super::syntax::inline;
+use crate::compose::{Deliveries, Lookup, Scope, compose, incident_line, title};
+use crate::message::Block;
+use crate::numbers::day;
 use crate::size_limit::SizeLimit;
 use crate::text::{Text, shorten};
 
@@ -25,8 +25,7 @@ pub fn issue(envelope: &Envelope, incident: &Incident) -> Issue {
     shared_issue(envelope, &[incident], 1)
 }
 
-/// The issue about `all` incidents that began in one run, of which the report has these. Of an incident that is closed,
-/// only its host is shown, with a tick.
+/// The issue about `all` incidents that began in one run, of which the report has these.
 pub fn shared_issue(envelope: &Envelope, incidents: &[&Incident], all: usize) -> Issue {
     let ids: Vec<&str> = incidents
         .iter()
@@ -39,10 +38,11 @@ pub fn shared_issue(envelope: &Envelope, incidents: &[&Incident], all: usize) ->
         .copied()
         .filter(|incident| incident.closed.is_none())
         .collect();
+    let title = title(&message, envelope.run.test);
     let headline = match open.as_slice() {
         [] => Text::from("closed: all its incidents are over"),
         [only] => incident_line(only, &lookup),
-        _ => Text::from(format!("broken: {} hosts", open.len())),
+        _ => Text::new().outside(&title),
     };
     let headline = format!("**{}**", inline(&headline));
     let limit = LARGEST_BODY.saturating_sub(all * LONGEST_MARKER);
@@ -61,15 +61,11 @@ pub fn shared_issue(envelope: &Envelope, incidents: &[&Incident], all: usize) ->
             )
         })
     } else {
-        let hosts = checklist(incidents, &lookup);
         fitted(limit, |size| {
-            body_of_several(&headline, &message, (&hosts, all), size)
+            body_of_several(&headline, (incidents, all), &lookup, size)
         })
     };
-    Issue {
-        title: title(&message, envelope.run.test),
-        body,
-    }
+    Issue { title, body }
 }
 
 /// The last line of an issue about one incident: when it is closed, and when a comment follows.
@@ -131,58 +127,32 @@ fn body_of_one(headline: &str, blocks: impl Iterator<Item = String>, end: &str) 
     parts.join("\n\n") + "\n"
 }
 
-/// One cause has evidence and commands; several causes are named at their hosts. Each host keeps its
-/// line, whatever finds no room.
-fn body_of_several(
-    headline: &str,
-    message: &Message,
-    (hosts, all): (&[HostRow], usize),
-    size: SizeLimit,
-) -> String {
-    let cut = size.cut(message);
-    let has_one_cause = message.blocks.len() == 1;
-    let cause = cut.blocks.first().filter(|_| has_one_cause);
-    let mut parts = vec![headline.to_owned()];
-    parts.extend(cause.into_iter().flat_map(facts));
-    parts.extend(cause.and_then(|block| block.note.as_ref()).map(inline));
-    parts.push(format!("{}:", counted(hosts.len() as u64, "host")));
-    parts.push(host_list(hosts, !has_one_cause, size));
-    parts.extend(cause.and_then(|block| code_block(&block.commands)));
-    parts.push(format!(
-        "---\nurldb opened this issue for {all} incidents that began in one run, and closes it after the last one. \
-         The hosts are those of the last report; a tick is an end."
-    ));
-    parts.join("\n\n") + "\n"
-}
-
-/// Longest name of a host where many hosts have little room, in characters.
+/// Longest name of a host where many incidents have little room, in characters.
 const LONGEST_HOST: usize = 60;
 
-/// One line for each incident, in their order; no other line of a body begins with `- [`. With little
-/// room, the lines have no links and no causes.
-fn host_list(hosts: &[HostRow], with_cause: bool, size: SizeLimit) -> String {
-    let has_room = size.lines >= hosts.len();
-    let row = |row: &HostRow| {
-        let tick = if row.solved { "x" } else { " " };
-        let host = code(&shorten(
-            &row.host,
-            if has_room { size.longest } else { LONGEST_HOST },
-        ));
-        let what = if with_cause && has_room {
-            format!(" {}", inline(&row.sentence.shortened(size.longest)))
-        } else {
-            format!(": {} URLs", inline(&row.share))
+/// A line for each incident: its title, and since when it is open; with little room, the host alone.
+fn body_of_several(
+    headline: &str,
+    (incidents, all): (&[&Incident], usize),
+    lookup: &Lookup<'_>,
+    size: SizeLimit,
+) -> String {
+    let item = |incident: &&Incident| {
+        let since = match incident.closed {
+            Some(_) => String::new(),
+            None => format!(", since {}", day(incident.since)),
         };
-        let link = row
-            .place
-            .as_ref()
-            .and_then(|place| place.link.as_deref())
-            .filter(|url| has_room && url.len() <= size.longest);
-        let file = link.map_or_else(String::new, |url| {
-            format!(" ({})", super::syntax::link("file", url))
-        });
-        format!("- [{tick}] {host}{what}{file}")
+        let line = if size.lines >= incidents.len() {
+            incident_line(incident, lookup).shortened(size.longest)
+        } else {
+            Text::new().host(&shorten(&incident.host, LONGEST_HOST))
+        };
+        format!("- {}{since}", inline(&line))
     };
-    let rows: Vec<String> = hosts.iter().map(row).collect();
-    rows.join("\n")
+    let items: Vec<String> = incidents.iter().map(item).collect();
+    format!(
+        "{headline}\n\n{}\n\n---\nurldb opened this issue for {all} incidents that began in one run, and closes it \
+         after the last one.\n",
+        items.join("\n")
+    )
 }

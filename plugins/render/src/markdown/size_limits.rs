@@ -14,7 +14,6 @@ const ALL: SizeLimit = SizeLimit {
     diffs: true,
     urls: usize::MAX,
     urls_with_prefix: usize::MAX,
-    hosts: usize::MAX,
     blocks: usize::MAX,
     lines: usize::MAX,
     longest: 2_000,

@@ -150,9 +150,9 @@ fn all() -> Vec<Scenario> {
             &[mails, "issue #43 opened"],
         ),
         Scenario::new(
-            "06-fifteen-hosts",
-            data::fifteen_hosts(1_000),
-            &[mails, "issue #7 opened for all 15 incidents"],
+            "06-three-hosts",
+            data::three_hosts(1_000),
+            &[mails, "issue #7 opened for all 3 incidents"],
         ),
         Scenario::new(
             "07-mixed",
@@ -329,7 +329,7 @@ fn issues_and_comments() {
     let incidents: Vec<&Incident> = hosts.envelope.incidents.iter().collect();
     let shared = shared_issue(&hosts.envelope, &incidents, incidents.len());
     assert_snapshot!(
-        "06-fifteen-hosts-issue",
+        "06-three-hosts-issue",
         format!("Title: {}\n\n{}", shared.title, shared.body)
     );
 

@@ -374,7 +374,7 @@ fn four_hundred_hosts_at_once_fit_into_every_channel() {
         assert!(issue.title.chars().count() <= 200, "{}", issue.title);
         assert!(issue.body.len() <= LARGEST_BODY, "{}", issue.body.len());
         for incident in incidents {
-            let line = format!("- [ ] `{}`", incident.host);
+            let line = format!("- `{}`, since ", incident.host);
             assert!(issue.body.contains(&line), "{line}: {}", issue.body);
         }
         let mut grown = report.incidents[0].clone();

@@ -7,9 +7,9 @@ use urldb_protocol::{
     TextDifference,
 };
 
-use super::open::{OpenGroup, ip_and_port};
+use super::open::OpenIncident;
 use crate::compose::notices;
-use crate::compose::urls::{host_of, path_of};
+use crate::compose::urls::{host_of, ip_and_port, path_of};
 use crate::contents::{contents_sentence, text_difference_sentence};
 use crate::digests::{self, algorithm};
 use crate::message::Fact;
@@ -20,7 +20,7 @@ use crate::text::{Text, one_line};
 /// Most lines of a difference.
 const DIFF_LINES: usize = 20;
 
-impl OpenGroup<'_> {
+impl OpenIncident<'_> {
     pub(super) fn cause_facts(&self) -> Vec<Fact> {
         let evidence = self.evidence();
         let observed = &evidence.observed;
@@ -29,24 +29,24 @@ impl OpenGroup<'_> {
         {
             return vec![Fact::new("redirect", redirect(target, observed))];
         }
-        match self.group.first().state {
+        match self.view.incident.state {
             State::Changed => self.changed(),
             State::Redirected => self.redirected(),
-            State::Unreachable => match (self.group.reason(), self.rejected()) {
+            State::Unreachable => match (self.view.reason(), self.rejected()) {
                 (Some(reason), Some(dates)) if is_certificate(reason) => {
                     self.certificate(reason, dates)
                 }
                 _ => self.tried(&evidence.detail).into_iter().collect(),
             },
             State::Truncated | State::Inconclusive | State::Blocked => self.error(),
-            State::Gone if self.group.reason() == Some(Reason::Parked) => self.error(),
+            State::Gone if self.view.reason() == Some(Reason::Parked) => self.error(),
             _ => Vec::new(),
         }
     }
 
     /// The certificate that was rejected. The end of one was told before any evidence.
     fn rejected(&self) -> Option<&CertificateDates> {
-        let first = self.group.first();
+        let first = self.view.incident;
         let notice = first.notice.as_ref().filter(|_| notices::is_end(first));
         first
             .evidence
@@ -67,8 +67,8 @@ impl OpenGroup<'_> {
         if !self.is_one_url() {
             return Vec::new();
         }
-        let by_type = self.group.reason() == Some(Reason::ContentType);
-        let by_status = self.group.reason() == Some(Reason::Status);
+        let by_type = self.view.reason() == Some(Reason::ContentType);
+        let by_status = self.view.reason() == Some(Reason::Status);
         let (wanted, got) = digests::compared(evidence);
         let promised_text = if by_status {
             promised.status.map(status_line)
@@ -97,7 +97,7 @@ impl OpenGroup<'_> {
         if facts.is_empty() {
             facts.extend(self.error());
         }
-        if self.group.reason() == Some(Reason::DigestsDisagree) {
+        if self.view.reason() == Some(Reason::DigestsDisagree) {
             let fitting = content(None, &digests::fitting(evidence), None);
             facts.extend(fitting.map(|text| Fact::new("as promised", text)));
             let text = "contradicts itself; correct its list";
@@ -220,7 +220,7 @@ impl OpenGroup<'_> {
             let separator = if text.is_empty() { "" } else { ": " };
             text = text.own(separator).outside(detail);
         }
-        let skipped = self.group.urls().filter(|url| url.not_tried).count() as u64;
+        let skipped = self.view.urls().filter(|url| url.not_tried).count() as u64;
         if skipped > 0 {
             let rest = match skipped {
                 1 => "; the other one was not tried, because the host was silent".to_owned(),
@@ -264,10 +264,10 @@ impl OpenGroup<'_> {
             _ => Fact::new("certificate", issued(Text::new())),
         }];
         facts.retain(|fact| !fact.text.is_empty());
-        if notices::is_end(self.group.first()) {
-            facts.extend(notices::warned(self.group.first()));
+        if notices::is_end(self.view.incident) {
+            facts.extend(notices::warned(self.view.incident));
             facts.extend(self.tried("the same certificate"));
-            facts.extend(notices::elsewhere(self.group.first(), self.envelope));
+            facts.extend(notices::elsewhere(self.view.incident, self.envelope));
             return facts;
         }
         if let Some(address) = &self.evidence().observed.address {
@@ -288,7 +288,7 @@ impl OpenGroup<'_> {
     }
 
     fn port(&self) -> Option<u16> {
-        let url = self.group.urls().next()?;
+        let url = self.view.urls().next()?;
         Url::parse(&url.url).ok()?.port_or_known_default()
     }
 
@@ -306,7 +306,7 @@ impl OpenGroup<'_> {
             })
             .map(|finding| host_of(&finding.url))
             .into_iter()
-            .all(|host| host == self.group.first().host)
+            .all(|host| host == self.view.incident.host)
     }
 }
 

@@ -3,7 +3,7 @@
 use urldb_protocol::{Envelope, Incident};
 
 use super::cause::promised_content;
-use crate::compose::causes::Group;
+use crate::compose::causes::IncidentView;
 use crate::compose::notices;
 use crate::history::{end_of, history};
 use crate::message::{Class, Fact};
@@ -12,20 +12,24 @@ use crate::sentences::Subject;
 use crate::text::Text;
 
 /// The evidence of a closed incident.
-pub(super) fn closed_facts(group: &Group<'_>, envelope: &Envelope) -> Vec<Fact> {
-    let first = group.first();
+pub(super) fn closed_facts(view: &IncidentView<'_>, envelope: &Envelope) -> Vec<Fact> {
+    let first = view.incident;
     if first.urls.is_empty() {
         return vec![continued(first)];
     }
     let notice = first.notice.as_ref().filter(|_| notices::is_end(first));
-    let last = group.urls().filter_map(|url| url.until).max();
+    let last = view.urls().filter_map(|url| url.until).max();
     let ended = last.or(first.closed).unwrap_or(envelope.run.started);
-    let text = format!("{}, after {}", moment(ended), age(group.since(), ended));
-    served(group)
+    let text = format!(
+        "{}, after {}",
+        moment(ended),
+        age(view.incident.since, ended)
+    );
+    served(view)
         .into_iter()
         .chain(notice.and_then(notices::renewal))
         .chain([Fact::new("ended", Text::from(text))])
-        .chain(group.only().into_iter().flat_map(history))
+        .chain(history(first))
         .collect()
 }
 
@@ -39,12 +43,11 @@ fn continued(incident: &Incident) -> Fact {
 }
 
 /// The promised bytes, which a run saw at each URL.
-fn served(group: &Group<'_>) -> Option<Fact> {
-    let (end, _) = end_of(group.incidents.iter().copied());
-    let content = promised_content(&group.first().evidence.promised)?;
-    let text = match group.cause().subject {
+fn served(view: &IncidentView<'_>) -> Option<Fact> {
+    let content = promised_content(&view.incident.evidence.promised)?;
+    let text = match view.cause().subject {
         Subject::Url => content.own(", as promised"),
         _ => Text::from("the promised bytes, at each URL"),
     };
-    (end == Class::Recovered).then(|| Fact::new("served", text))
+    (end_of(view.incident).0 == Class::Recovered).then(|| Fact::new("served", text))
 }

@@ -3,19 +3,19 @@
 use jiff::Timestamp;
 use urldb_protocol::{Chapter, Evidence, Incident, State};
 
-use super::open::OpenGroup;
+use super::open::OpenIncident;
 use crate::message::Fact;
 use crate::numbers::{count, day, number};
 use crate::sentences::{Cause, Subject, is_home_page};
 use crate::text::Text;
 
-impl OpenGroup<'_> {
+impl OpenIncident<'_> {
     /// The sight of this run of flapping URLs.
     pub(super) fn today(&self) -> Vec<Fact> {
-        let incident = self.group.first();
+        let incident = self.view.incident;
         let mut facts = vec![];
         if self.is_one_url()
-            && let Some(url) = self.group.urls().next()
+            && let Some(url) = self.view.urls().next()
         {
             let is_own = incident.evidence.is_about(url);
             let text = url.seen.map(|seen| match seen {
@@ -26,7 +26,7 @@ impl OpenGroup<'_> {
             facts.extend(text.map(|text| Fact::new("now", text)));
         }
         let mut breaks: Vec<Timestamp> = self
-            .group
+            .view
             .urls()
             .flat_map(|url| &url.breaks)
             .copied()
@@ -69,8 +69,8 @@ impl OpenGroup<'_> {
     /// URLs of the incident that are broken in another way.
     pub(super) fn others(&self) -> Option<Fact> {
         let mut others = self
-            .group
-            .only()?
+            .view
+            .incident
             .affected()
             .filter(|url| url.state.is_some());
         let first = others.next()?.state?;
@@ -81,7 +81,7 @@ impl OpenGroup<'_> {
 
     /// The acknowledgement that holds.
     pub(super) fn ack(&self) -> Option<Fact> {
-        let ack = self.group.only()?.ack.as_ref()?;
+        let ack = self.view.incident.ack.as_ref()?;
         let by = if ack.by.is_empty() {
             Text::from("until ")
         } else {

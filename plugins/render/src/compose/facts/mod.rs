@@ -7,7 +7,7 @@ mod open;
 
 use urldb_protocol::{Incident, Phase, State};
 
-use super::causes::Group;
+use super::causes::IncidentView;
 use super::lookup::Lookup;
 use super::scope::Scope;
 use crate::digests;
@@ -16,30 +16,30 @@ use crate::message::Fact;
 use cause::{content, promised_content};
 use closed::closed_facts;
 pub(crate) use history::{cause_of_chapter, chapter_cause};
-use open::OpenGroup;
-pub(super) use open::ip_and_port;
+use open::OpenIncident;
 
-/// The evidence of a group.
-pub(super) fn facts(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'_>) -> Vec<Fact> {
-    if group.phase() == Phase::Closed {
-        return closed_facts(group, envelope);
+/// The evidence of an incident.
+pub(super) fn facts(view: &IncidentView<'_>, envelope: &Lookup<'_>, scope: Scope<'_>) -> Vec<Fact> {
+    if view.phase() == Phase::Closed {
+        return closed_facts(view, envelope);
     }
-    let open = OpenGroup {
-        group,
-        cause: group.cause(),
+    let open = OpenIncident {
+        view,
+        cause: view.cause(),
         envelope,
         scope,
     };
     let mut facts: Vec<Fact> = open.ack().into_iter().collect();
-    if group.is_flapping() {
+    if view.incident.is_flapping() {
         facts.extend(open.used());
         facts.extend(open.today());
-        facts.extend(open.last_good().filter(|_| !group.is_good_today()));
-        facts.extend(group.only().into_iter().flat_map(history));
+        facts.extend(open.last_good().filter(|_| !view.is_good_today()));
+        facts.extend(history(view.incident));
         return facts;
     }
     facts.extend(open.cause_facts());
     let rest = [
+        open.shared(),
         open.used(),
         open.explained(),
         open.where_is(),
@@ -48,20 +48,19 @@ pub(super) fn facts(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'_>) 
         open.since(),
         open.last_good(),
         open.others(),
-        open.common(),
         open.copies(),
     ];
     facts.extend(rest.into_iter().flatten());
-    facts.extend(group.only().into_iter().flat_map(history));
+    facts.extend(history(view.incident));
     facts
 }
 
 /// The evidence of one URL, for a page: the incident has this URL alone.
 pub(crate) fn evidence_facts(incident: &Incident, envelope: &Lookup<'_>) -> Vec<Fact> {
-    let group = Group::one(incident, envelope);
-    let open = OpenGroup {
-        group: &group,
-        cause: group.cause(),
+    let view = IncidentView::new(incident, envelope);
+    let open = OpenIncident {
+        view: &view,
+        cause: view.cause(),
         envelope,
         scope: Scope::Run,
     };

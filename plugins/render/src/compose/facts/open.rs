@@ -1,12 +1,8 @@
-//! The evidence of an open group, apart from its cause: requests, times, common folder and address.
+//! The evidence of an open view, apart from its cause: requests, times, common folder and address.
 
-use std::net::SocketAddr;
+use urldb_protocol::{AffectedUrl, Evidence, ExplanationKind, Observed, Phase, Reason, State};
 
-use urldb_protocol::{
-    AffectedUrl, Evidence, ExplanationKind, Incident, Observed, Phase, Reason, State,
-};
-
-use crate::compose::causes::Group;
+use crate::compose::causes::IncidentView;
 use crate::compose::lookup::Lookup;
 use crate::compose::scope::Scope;
 use crate::compose::urls::{path_of, prefix};
@@ -19,17 +15,17 @@ use crate::uses::notable_uses;
 /// Fewest URLs for which the common prefix is worth a line.
 const MANY: u64 = 10;
 
-/// An open group, and the message that tells it.
-pub(super) struct OpenGroup<'a> {
-    pub(super) group: &'a Group<'a>,
+/// An open incident, and the message that tells it.
+pub(super) struct OpenIncident<'a> {
+    pub(super) view: &'a IncidentView<'a>,
     pub(super) cause: Cause<'a>,
     pub(super) envelope: &'a Lookup<'a>,
     pub(super) scope: Scope<'a>,
 }
 
-impl OpenGroup<'_> {
+impl OpenIncident<'_> {
     pub(super) fn evidence(&self) -> &Evidence {
-        &self.group.first().evidence
+        &self.view.incident.evidence
     }
 
     pub(super) fn is_one_url(&self) -> bool {
@@ -38,19 +34,16 @@ impl OpenGroup<'_> {
 
     /// The common prefix of many URLs.
     pub(super) fn where_is(&self) -> Option<Fact> {
-        let all = self.group.urls_now();
-        if self.group.incidents.len() > 1 {
-            return None;
-        }
-        let is_host_wide = all >= self.group.host_urls();
-        let prefix = prefix(self.group.urls()).filter(|_| all > MANY && !is_host_wide)?;
+        let all = self.view.urls_now();
+        let is_host_wide = all >= self.view.host_urls();
+        let prefix = prefix(self.view.urls()).filter(|_| all > MANY && !is_host_wide)?;
         let text = Text::from(format!("all {} URLs are below ", number(all))).path(&prefix);
         Some(Fact::new("where", text))
     }
 
     /// The places in lists that use the URL, if there are several.
     pub(super) fn used(&self) -> Option<Fact> {
-        let url = self.group.urls().next().filter(|_| self.is_one_url())?;
+        let url = self.view.urls().next().filter(|_| self.is_one_url())?;
         notable_uses(self.envelope.uses(url)?)
     }
 
@@ -59,7 +52,7 @@ impl OpenGroup<'_> {
         let of = |url: &AffectedUrl| self.envelope.finding_of(url)?.copies.as_ref();
         if !self.is_one_url() {
             let copied = self
-                .group
+                .view
                 .urls()
                 .filter(|url| of(url).is_some_and(|it| it.count > 0))
                 .count() as u64;
@@ -75,17 +68,14 @@ impl OpenGroup<'_> {
                 )
             });
         }
-        let copies = of(self.group.urls().next()?)?;
+        let copies = of(self.view.urls().next()?)?;
         Some(Fact::new("copies", copies_text(copies)))
     }
 
     /// The fact behind the failures of several URLs of one host, unless the title tells it.
     pub(super) fn explained(&self) -> Option<Fact> {
         let explanation = self.evidence().explanation.as_deref()?;
-        if self.group.incidents.len() > 1 {
-            return None;
-        }
-        let is_title = self.cause.redirect.is_some() && self.group.first().state == State::Changed;
+        let is_title = self.cause.redirect.is_some() && self.view.incident.state == State::Changed;
         if is_title && explanation.kind == ExplanationKind::Moved {
             return None;
         }
@@ -97,7 +87,14 @@ impl OpenGroup<'_> {
 
     /// Whether the content differs from request to request.
     pub(super) fn is_unsettled(&self) -> bool {
-        self.group.reason().is_some_and(is_unsettled)
+        self.view.reason().is_some_and(is_unsettled)
+    }
+
+    /// The other hosts with an incident since this run, at the same address.
+    pub(super) fn shared(&self) -> Option<Fact> {
+        let (address, others) = self.envelope.shared_address(self.view.incident)?;
+        let text = format!("{} since this run, all at ", count(others, "more host"));
+        (others > 1).then(|| Fact::new("shared", Text::from(text).outside(&address)))
     }
 
     /// Number of requests that agree.
@@ -105,7 +102,7 @@ impl OpenGroup<'_> {
         let Evidence {
             requests, agreeing, ..
         } = *self.evidence();
-        let state = self.group.first().state;
+        let state = self.view.incident.state;
         let answered = !matches!(state, State::Unreachable | State::Inconclusive | State::Ok);
         if requests == 0
             || !answered
@@ -115,7 +112,7 @@ impl OpenGroup<'_> {
             return None;
         }
         let what = match state {
-            State::Redirected if self.group.reason() == Some(Reason::NoRedirect) => {
+            State::Redirected if self.view.reason() == Some(Reason::NoRedirect) => {
                 "got no redirect"
             }
             _ if self.cause.redirect.is_some() || state == State::Redirected => "got this redirect",
@@ -138,12 +135,12 @@ impl OpenGroup<'_> {
             let finding = self.envelope.finding_of(url)?;
             u32::try_from(finding.attempts).ok()
         };
-        self.group.urls().all(|url| attempts(url) == Some(requests))
+        self.view.urls().all(|url| attempts(url) == Some(requests))
     }
 
     pub(super) fn muted(&self) -> Option<Fact> {
-        let muted = self.group.urls().filter(|url| url.muted).count() as u64;
-        let all = self.group.urls_now();
+        let muted = self.view.urls().filter(|url| url.muted).count() as u64;
+        let all = self.view.urls_now();
         (muted > 0).then(|| {
             let text = if muted == all {
                 "nobody is notified".to_owned()
@@ -159,24 +156,18 @@ impl OpenGroup<'_> {
 
     /// Since when, if that was before this run.
     pub(super) fn since(&self) -> Option<Fact> {
-        let since = self.group.since();
+        let since = self.view.incident.since;
         let started = self.envelope.run.started;
         let is_older = started.duration_since(since).as_secs() >= 60;
         if !is_older
             || self.scope.is_check()
             || matches!(self.scope, Scope::Issue(_))
-            || self.group.phase() == Phase::Unknown
+            || self.view.phase() == Phase::Unknown
         {
             return None;
         }
         let mut text = Text::from(moment(since)).own(format!(" ({})", age(since, started)));
-        let runs = self
-            .group
-            .incidents
-            .iter()
-            .map(|incident| incident.runs)
-            .min()
-            .unwrap_or_default();
+        let runs = self.view.incident.runs;
         if runs > 1 {
             text = text.own(format!(", {} in a row", count(runs.into(), "run")));
         }
@@ -184,53 +175,12 @@ impl OpenGroup<'_> {
     }
 
     pub(super) fn last_good(&self) -> Option<Fact> {
-        let last = self
-            .group
-            .incidents
-            .iter()
-            .map(|incident| incident.last_good)
-            .min()
-            .flatten()?;
+        let last = self.view.incident.last_good?;
         Some(Fact::new("last good", Text::from(moment(last))))
-    }
-
-    /// The address that all hosts of a group have.
-    pub(super) fn common(&self) -> Option<Fact> {
-        let hosts = self.group.incidents.len() as u64;
-        let ip = |incident: &Incident| {
-            let address = incident.evidence.observed.address.as_deref()?;
-            Some(ip_and_port(address).0)
-        };
-        let address = ip(self.group.first())?;
-        let same = self
-            .group
-            .incidents
-            .iter()
-            .all(|incident| ip(incident).as_deref() == Some(&*address));
-        if hosts < 2 || !same || self.group.phase() == Phase::Unknown {
-            return None;
-        }
-        let broke = match self.group.phase() {
-            Phase::Opened => " and broke in this run",
-            _ => "",
-        };
-        let text = Text::from(format!("all {} have the address ", count(hosts, "host")))
-            .outside(&address)
-            .own(broke)
-            .own("; look there first");
-        Some(Fact::new("common", text))
     }
 }
 
 /// Whether nothing is known of changed bytes but a sentence.
 fn is_only_delivered(evidence: &Evidence, state: State) -> bool {
     state == State::Changed && evidence.observed == Observed::default()
-}
-
-/// The IP address and the port of an address, which may have no port.
-pub(in crate::compose) fn ip_and_port(address: &str) -> (String, Option<u16>) {
-    match address.parse::<SocketAddr>() {
-        Ok(address) => (address.ip().to_string(), Some(address.port())),
-        Err(_) => (address.to_owned(), None),
-    }
 }
