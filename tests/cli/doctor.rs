@@ -576,7 +576,7 @@ fn a_run_that_is_overdue_is_named() {
     let line = |day: u32| {
         format!(
             "{{\"run\":\"2026010{day}T041700Z-0000000{day}\",\
-             \"at\":\"2026-01-0{day}T04:17:00Z\",\"due\":1,\"states\":{{}},\"unverified\":[]}}\n"
+             \"at\":\"2026-01-0{day}T04:17:00Z\",\"due\":1,\"verified\":0,\"states\":{{}},\"unverified\":[]}}\n"
         )
     };
     let history: String = (1..=5).map(line).collect();
