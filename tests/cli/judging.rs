@@ -334,7 +334,7 @@ fn a_page_that_answers_for_all_hosts_keeps_no_promise() {
     // The static record is news when another run agrees; what is believed of the others stays.
     sandbox.exits(1, "run").says(&[
         "our own network",
-        "2 hosts\n  answer with one page, like other hosts",
+        "2 hosts gave the same page as other hosts",
     ]);
     let ledger = sandbox.read("status/one.test.yaml");
     assert_has(&ledger, "state: changed");

@@ -9,15 +9,13 @@ use urldb_text::sanitize;
 use crate::numbers::{bytes, number, ratio};
 use crate::text::{Text, shown_host};
 
-/// Whether the subject of a sentence is one host or URL, or several hosts.
+/// The subject of a sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Subject {
     /// One URL.
     Url,
     /// One host, with several URLs.
     Host,
-    /// So many hosts.
-    Hosts(u64),
 }
 
 /// The topic of a sentence: the cause of an incident, or of several incidents with one cause.
@@ -41,21 +39,20 @@ impl Cause<'_> {
     pub(crate) fn sentence(&self) -> Text {
         let reason = self.reason.and_then(|reason| reason.parse().ok());
         match self.state {
-            State::Ok => self.verb("is", "are").own(" as promised"),
+            State::Ok => Text::from("is as promised"),
             State::Changed => self.changed(reason),
             State::Truncated => self.truncated(),
-            State::Gone if reason == Some(Reason::Parked) => match self.subject {
-                Subject::Url | Subject::Host => Text::from("offers its domain for sale"),
-                Subject::Hosts(_) => Text::from("offer their domains for sale"),
-            },
-            State::Gone => self
-                .verb("answers", "answer")
-                .own(" ")
-                .and(self.answer("404 or 410")),
+            State::Gone if reason == Some(Reason::Parked) => {
+                Text::from("offers its domain for sale")
+            }
+            State::Gone => Text::from("answers ").and(self.answer("404 or 410")),
             State::Redirected => self.redirected(reason),
-            State::Forbidden => self.with_status("refuses", "refuse", "access"),
-            State::ClientError => self.with_status("rejects", "reject", self.the_request()),
-            State::ServerError => self.with_status("fails", "fail", ""),
+            State::Forbidden => self.with_status("refuses access"),
+            State::ClientError => self.with_status(match self.subject {
+                Subject::Url => "rejects the request",
+                Subject::Host => "rejects requests",
+            }),
+            State::ServerError => self.with_status("fails"),
             State::Unreachable => self.unreachable(reason),
             State::Blocked => self.blocked(reason),
             State::Inconclusive => self.inconclusive(reason),
@@ -67,30 +64,10 @@ impl Cause<'_> {
         self.state == State::Changed && self.to_home_page && self.subject != Subject::Url
     }
 
-    pub(crate) fn verb(&self, one: &str, several: &str) -> Text {
-        let verb = match self.subject {
-            Subject::Url | Subject::Host => one,
-            Subject::Hosts(_) => several,
-        };
-        Text::from(verb)
-    }
-
-    fn with_status(&self, one: &str, several: &str, object: &str) -> Text {
-        let text = self.verb(one, several);
-        let text = match object {
-            "" => text,
-            object => text.own(" ").own(object),
-        };
+    fn with_status(&self, text: &str) -> Text {
         match self.evidence.observed.status {
-            Some(_) => text.own(" (").and(self.answer("")).own(")"),
-            None => text,
-        }
-    }
-
-    fn the_request(&self) -> &'static str {
-        match self.subject {
-            Subject::Url => "the request",
-            Subject::Host | Subject::Hosts(_) => "requests",
+            Some(_) => Text::from(text).own(" (").and(self.answer("")).own(")"),
+            None => Text::from(text),
         }
     }
 
@@ -111,7 +88,7 @@ impl Cause<'_> {
         if let Some(target) = redirect {
             return self.redirects(target);
         }
-        let other_bytes = || self.verb("serves", "serve").own(" other bytes");
+        let other_bytes = || Text::from("serves other bytes");
         if let Some(domain) = self.domain {
             return other_bytes().own(" than ").host(domain);
         }
@@ -122,9 +99,7 @@ impl Cause<'_> {
             Some(Reason::Uploading) => return self.uploading(),
             Some(Reason::SameContent) => return self.same_content(),
             Some(Reason::DigestsDisagree) => {
-                return self
-                    .verb("has", "have")
-                    .own(" promised digests that disagree");
+                return Text::from("has promised digests that disagree");
             }
             _ => {}
         }
@@ -135,7 +110,7 @@ impl Cause<'_> {
         let whole = observed.length.filter(|_| observed.sha256.is_some());
         match (reason, promised.length, whole) {
             (Some(Reason::Status), ..) => {
-                let text = self.verb("answers", "answer").own(" ");
+                let text = Text::from("answers ");
                 let Some(status) = promised.status else {
                     return text.and(self.answer("otherwise"));
                 };
@@ -145,7 +120,7 @@ impl Cause<'_> {
                     .and(status_line(status))
             }
             (Some(Reason::ContentType), ..) => {
-                let text = self.verb("is", "are").own(" ");
+                let text = Text::from("is ");
                 let text = match &observed.content_type {
                     Some(observed) => text.outside(observed),
                     None if observed.status.is_none() => text.own("of another type"),
@@ -170,25 +145,21 @@ impl Cause<'_> {
     fn same_content(&self) -> Text {
         let of_others = match self.subject {
             Subject::Url => " as other URLs",
-            Subject::Host | Subject::Hosts(_) => " at different URLs",
+            Subject::Host => " at different URLs",
         };
-        self.verb("serves", "serve")
-            .own(" the same content")
-            .own(of_others)
+        Text::from("serves the same content").own(of_others)
     }
 
     fn uploading(&self) -> Text {
         match self.subject {
-            Subject::Url => self.verb("is", "are").own(" incomplete, and grows"),
-            Subject::Host | Subject::Hosts(_) => {
-                self.verb("has", "have").own(" incomplete files that grow")
-            }
+            Subject::Url => Text::from("is incomplete, and grows"),
+            Subject::Host => Text::from("has incomplete files that grow"),
         }
     }
 
     fn redirects(&self, target: &str) -> Text {
         let (affected, all) = self.urls;
-        let text = self.verb("redirects", "redirect");
+        let text = Text::from("redirects");
         match (self.to_home_page, self.subject) {
             (true, Subject::Url) => text.own(" to the home page"),
             (true, Subject::Host) if affected == all => text
@@ -199,10 +170,6 @@ impl Cause<'_> {
                 let share = ratio(affected, all);
                 text.own(" ").own(share).own(" URLs to its home page")
             }
-            (true, Subject::Hosts(_)) => {
-                let share = ratio(affected, all);
-                text.own(" ").own(share).own(" URLs to their home pages")
-            }
             (false, _) => text
                 .own(" to ")
                 .code(target)
@@ -211,7 +178,7 @@ impl Cause<'_> {
     }
 
     fn truncated(&self) -> Text {
-        let text = self.verb("breaks off", "break off");
+        let text = Text::from("breaks off");
         let Evidence {
             promised, observed, ..
         } = self.evidence;
@@ -230,13 +197,13 @@ impl Cause<'_> {
         } = self.evidence;
         let target = self.redirect.or(observed.redirect.as_deref());
         match (reason, target) {
-            (Some(Reason::NoRedirect), _) => self.verb("does", "do").own(" not redirect"),
-            (_, None) if observed.status.is_none() => self
-                .verb("redirects", "redirect")
-                .own(" otherwise than promised"),
-            (_, None) => self.verb("does", "do").own(" not redirect"),
+            (Some(Reason::NoRedirect), _) => Text::from("does not redirect"),
+            (_, None) if observed.status.is_none() => {
+                Text::from("redirects otherwise than promised")
+            }
+            (_, None) => Text::from("does not redirect"),
             (_, Some(target)) => {
-                let text = self.verb("redirects", "redirect").own(" to ").code(target);
+                let text = Text::from("redirects to ").code(target);
                 match (&promised.redirects_to, self.subject) {
                     (Some(promised), Subject::Url) => text.own(" instead of ").code(promised),
                     (Some(_), _) => text.own(" instead of the promised target"),
@@ -248,46 +215,26 @@ impl Cause<'_> {
     }
 
     fn unreachable(&self, reason: Option<Reason>) -> Text {
-        let has = || self.verb("has", "have");
         match reason {
-            Some(Reason::Dns) => has().own(" no address"),
-            Some(Reason::Connect) => self.verb("accepts", "accept").own(" no connection"),
-            Some(Reason::Disconnected) => self
-                .verb("closes", "close")
-                .own(" the connection without an answer"),
-            Some(Reason::Timeout) => self.verb("does", "do").own(" not answer"),
-            Some(Reason::Protocol) => self.verb("does", "do").own(" not answer in valid HTTP"),
-            Some(Reason::TlsExpired) if self.is_of_authority() => self.certificate(
-                "an expired intermediate certificate",
-                "expired intermediate certificates",
-            ),
-            Some(Reason::TlsExpired) => {
-                self.certificate("an expired certificate", "expired certificates")
+            Some(Reason::Dns) => Text::from("has no address"),
+            Some(Reason::Connect) => Text::from("accepts no connection"),
+            Some(Reason::Disconnected) => Text::from("closes the connection without an answer"),
+            Some(Reason::Timeout) => Text::from("does not answer"),
+            Some(Reason::Protocol) => Text::from("does not answer in valid HTTP"),
+            Some(Reason::TlsExpired) if self.is_of_authority() => {
+                Text::from("has an expired intermediate certificate")
             }
-            Some(Reason::TlsNotYetValid) if self.is_of_authority() => self.certificate(
-                "an intermediate certificate that is not valid yet",
-                "intermediate certificates that are not valid yet",
-            ),
-            Some(Reason::TlsNotYetValid) => self.certificate(
-                "a certificate that is not valid yet",
-                "certificates that are not valid yet",
-            ),
-            Some(Reason::TlsUntrusted) => self.certificate(
-                "a certificate of an unknown authority",
-                "certificates of an unknown authority",
-            ),
-            Some(Reason::TlsWrongHost) => self.certificate(
-                "a certificate for another name",
-                "certificates for other names",
-            ),
-            Some(Reason::Tls) => self.verb("makes", "make").own(" no secure connection"),
-            Some(Reason::RedirectLoop) => self.verb("redirects", "redirect").own(" in a circle"),
-            Some(Reason::RedirectLimit) => {
-                self.verb("redirects", "redirect").own(" too many times")
+            Some(Reason::TlsExpired) => Text::from("has an expired certificate"),
+            Some(Reason::TlsNotYetValid) if self.is_of_authority() => {
+                Text::from("has an intermediate certificate that is not valid yet")
             }
-            Some(Reason::RedirectInvalid) => self
-                .verb("redirects", "redirect")
-                .own(" to no valid address"),
+            Some(Reason::TlsNotYetValid) => Text::from("has a certificate that is not valid yet"),
+            Some(Reason::TlsUntrusted) => Text::from("has a certificate of an unknown authority"),
+            Some(Reason::TlsWrongHost) => Text::from("has a certificate for another name"),
+            Some(Reason::Tls) => Text::from("makes no secure connection"),
+            Some(Reason::RedirectLoop) => Text::from("redirects in a circle"),
+            Some(Reason::RedirectLimit) => Text::from("redirects too many times"),
+            Some(Reason::RedirectInvalid) => Text::from("redirects to no valid address"),
             _ => Text::from("cannot be reached"),
         }
     }
@@ -300,71 +247,41 @@ impl Cause<'_> {
             .is_some_and(|it| it.authority.is_some())
     }
 
-    fn certificate(&self, one: &str, several: &str) -> Text {
-        match self.subject {
-            Subject::Url | Subject::Host => Text::from("has ").own(one),
-            Subject::Hosts(_) => Text::from("have ").own(several),
-        }
-    }
-
     fn blocked(&self, reason: Option<Reason>) -> Text {
         match reason {
             Some(Reason::RateLimited) => {
-                self.with_status_number("asks", "ask", "for fewer requests")
+                let text = "asks for fewer requests".to_owned();
+                let status = self.evidence.observed.status;
+                Text::from(status.map_or(text.clone(), |status| format!("{text} ({status})")))
             }
-            Some(Reason::Challenge) => self.verb("shows", "show").own(" a page for browsers only"),
-            _ => self.verb("refuses", "refuse").own(" automatic requests"),
-        }
-    }
-
-    fn with_status_number(&self, one: &str, several: &str, object: &str) -> Text {
-        let text = self.verb(one, several).own(" ").own(object);
-        match self.evidence.observed.status {
-            Some(status) => text.own(format!(" ({status})")),
-            None => text,
+            Some(Reason::Challenge) => Text::from("shows a page for browsers only"),
+            _ => Text::from("refuses automatic requests"),
         }
     }
 
     fn inconclusive(&self, reason: Option<Reason>) -> Text {
-        let was = || self.verb("was", "were");
         match reason {
-            Some(Reason::Refused) => was().own(" not checked: urldb's rules forbid it"),
+            Some(Reason::Refused) => Text::from("was not checked: urldb's rules forbid it"),
             Some(Reason::UnsafeMethod) => {
-                was().own(" not checked: the request may change something")
+                Text::from("was not checked: the request may change something")
             }
-            Some(Reason::RunEnded) => was().own(" not checked: the run ended first"),
-            Some(Reason::NeedsHttp2) => self.verb("speaks", "speak").own(" only HTTP/2"),
-            Some(Reason::UnsupportedTls) => self
-                .verb("needs", "need")
-                .own(" TLS that urldb does not support"),
-            Some(Reason::RateLimited) => match self.subject {
-                Subject::Url | Subject::Host => {
-                    Text::from("was not tried: the host refuses so many requests")
-                }
-                Subject::Hosts(_) => {
-                    Text::from("were not tried: the hosts refuse so many requests")
-                }
-            },
-            Some(Reason::HostSilent) => match self.subject {
-                Subject::Url | Subject::Host => Text::from("was not tried: the host was silent"),
-                Subject::Hosts(_) => Text::from("were not tried: the hosts were silent"),
-            },
-            Some(Reason::OwnNetwork) if self.evidence.observed.status == Some(511) => {
-                was().own(" not reached: our own network demands a login (511)")
+            Some(Reason::RunEnded) => Text::from("was not checked: the run ended first"),
+            Some(Reason::NeedsHttp2) => Text::from("speaks only HTTP/2"),
+            Some(Reason::UnsupportedTls) => Text::from("needs TLS that urldb does not support"),
+            Some(Reason::RateLimited) => {
+                Text::from("was not tried: the host refuses so many requests")
             }
-            Some(Reason::OwnNetwork) if self.evidence.observed.status.is_some() => self
-                .verb("answers", "answer")
-                .own(" with one page, like other hosts"),
-            Some(Reason::OwnNetwork) => match self.subject {
-                Subject::Url | Subject::Host => Text::from("could not be reached, like all hosts"),
-                Subject::Hosts(_) => Text::from("could not be reached"),
-            },
-            Some(Reason::OwnLimit) => was().own(" not checked: too many open files here"),
-            Some(Reason::TooLarge) => self.verb("is", "are").own(" too large to compare"),
-            Some(Reason::NotRead) => self
-                .verb("answers", "answer")
-                .own(", but not all bytes were read"),
-            _ => was().own(" not checked"),
+            Some(Reason::HostSilent) => Text::from("was not tried: the host was silent"),
+            // The subject may be several hosts.
+            Some(Reason::OwnNetwork) => Text::from(match self.evidence.observed.status {
+                Some(511) => "could not be reached: our own network demands a login (511)",
+                Some(_) => "gave the same page as other hosts",
+                None => "could not be reached",
+            }),
+            Some(Reason::OwnLimit) => Text::from("was not checked: too many open files here"),
+            Some(Reason::TooLarge) => Text::from("is too large to compare"),
+            Some(Reason::NotRead) => Text::from("answers, but not all bytes were read"),
+            _ => Text::from("was not checked"),
         }
     }
 }

@@ -70,14 +70,10 @@ pub(super) fn own_network(
     if hosts == 1 {
         return Some(block);
     }
-    let cause = Cause {
-        subject: Subject::Hosts(hosts),
-        ..view.cause()
-    };
     let urls = incidents.iter().map(|it| it.urls.len() as u64).sum();
     let all = incidents.iter().map(|it| it.host_urls).sum();
     let share = with_spaces(&share(urls, all, "URL"));
-    let sentence = cause.sentence().own(format!(" ({share})"));
+    let sentence = view.cause().sentence().own(format!(" ({share})"));
     let subject = Text::from(with_spaces(&count(hosts, "host")));
     Some(Block {
         short: subject.clone().own(" ").and(sentence.clone()),
@@ -117,7 +113,7 @@ pub(super) fn subject(view: &IncidentView<'_>, cause: &Cause<'_>) -> Text {
             Some(url) => with_variant(Text::new().code(&url.url), url),
             None => Text::new().host(&view.incident.host),
         },
-        _ => Text::new().host(&view.incident.host),
+        Subject::Host => Text::new().host(&view.incident.host),
     }
 }
 
@@ -163,7 +159,7 @@ fn short(view: &IncidentView<'_>, cause: &Cause<'_>) -> Text {
                 None => text,
             }
         }
-        _ => subject(view, cause),
+        Subject::Host => subject(view, cause),
     };
     if cause.counts_urls() {
         let urls = count(view.urls_of_title(), "URL");
@@ -177,7 +173,7 @@ fn short(view: &IncidentView<'_>, cause: &Cause<'_>) -> Text {
     let text = subject.own(" ").and(cause.sentence());
     match cause.subject {
         Subject::Url => text,
-        _ => text.own(format!(" ({})", count(view.urls_of_title(), "URL"))),
+        Subject::Host => text.own(format!(" ({})", count(view.urls_of_title(), "URL"))),
     }
 }
 
@@ -333,7 +329,7 @@ fn brief(view: &IncidentView<'_>, cause: &Cause<'_>) -> Text {
             let times = count(evidence.requests.into(), "time");
             let who = match cause.subject {
                 Subject::Url => "It",
-                _ => "Every URL",
+                Subject::Host => "Every URL",
             };
             Text::from(format!("{who} was tried {times}."))
         }

@@ -47,7 +47,7 @@ fn served(view: &IncidentView<'_>) -> Option<Fact> {
     let content = promised_content(&view.incident.evidence.promised)?;
     let text = match view.cause().subject {
         Subject::Url => content.own(", as promised"),
-        _ => Text::from("the promised bytes, at each URL"),
+        Subject::Host => Text::from("the promised bytes, at each URL"),
     };
     (end_of(view.incident).0 == Class::Recovered).then(|| Fact::new("served", text))
 }
