@@ -308,12 +308,12 @@ impl ProjectSetup<'_> {
                     "{name}: ignored by git, so a new clone knows nothing of earlier runs; last run {last}"
                 );
                 return Ok(Check::advice("ledger", sentence)
-                    .fixed_by("to commit it", &["git", "add", "--force", &argument]));
+                    .fixed_by("to add it to git", &["git", "add", "--force", &argument]));
             }
             FolderTracking::Untracked => {
                 let sentence = format!("{name}: not committed; last run {last}");
                 return Ok(Check::advice("ledger", sentence)
-                    .fixed_by("to commit it", &["git", "add", &argument]));
+                    .fixed_by("to add it to git", &["git", "add", &argument]));
             }
         };
         let starts: Vec<_> = runs
@@ -365,7 +365,7 @@ impl ProjectSetup<'_> {
                 let sentence = format!("{name}: {content}, neither ignored nor committed");
                 return Ok(Check::advice("archive", sentence)
                     .fixed_by("to ignore it", &["urldb", "init"])
-                    .fixed_by("or to commit it", &["git", "add", &self.argument(folder)]));
+                    .fixed_by("or to add it", &["git", "add", &self.argument(folder)]));
             }
         };
         if let Some(days) = self.days_of_round(total) {

@@ -8,7 +8,6 @@ use jiff::Timestamp;
 use urldb_render::numbers::age_in_words;
 
 use super::{Check, ProjectSetup};
-use crate::config;
 use crate::limits;
 
 /// The folders of workflows of GitHub and of servers with the same format.
@@ -24,7 +23,7 @@ const PIPELINE: &str = ".gitlab-ci.yml";
 /// The script of the action that the pipeline of `urldb init --gitlab` runs.
 const GITLAB: &str = "/.github/action/gitlab.sh";
 
-/// Runs without a visible schedule that show that there is one.
+/// Days with a run, without a visible schedule, that show that there is one.
 const REGULAR_RUNS: usize = 4;
 
 /// The time in which they must have begun, in days.
@@ -70,10 +69,8 @@ impl Workflow {
         if is_for_pull_requests(&text) || !uses_action && !text.lines().any(runs_urldb) {
             return None;
         }
-        let action = actions.clone().next().filter(|action| action.contains('@'));
-        let action = action
-            .filter(|action| !action.contains(".yml@"))
-            .map(str::to_owned);
+        let is_action = |it: &&str| it.contains('@') && !it.contains(".yml@");
+        let action = actions.clone().next().filter(is_action).map(str::to_owned);
         let crons = text
             .lines()
             .filter_map(|line| {
@@ -138,10 +135,10 @@ impl ProjectSetup<'_> {
             return check;
         }
         let runs = self.complete_runs();
-        let recent = self.recent(&runs);
+        let recent = self.recent();
         if recent >= REGULAR_RUNS {
             let sentence = format!(
-                "no schedule is visible here, but there were {recent} runs in {REGULAR_DAYS} days"
+                "no schedule is visible here, but {recent} of the last {REGULAR_DAYS} days had a run"
             );
             return Check::ok("schedule", sentence);
         }
@@ -166,14 +163,11 @@ impl ProjectSetup<'_> {
         }
         let times = schedules
             .iter()
-            .map(|schedule| {
-                let config::Schedule { cron, timezone, .. } = schedule;
-                in_words(cron, timezone)
-            })
+            .map(|it| in_words(&it.cron, &it.timezone))
             .collect::<Vec<_>>()
             .join(", ");
         let is_watching = matches!(self.holder(), Ok(Some(_)));
-        if is_watching || self.recent(&self.complete_runs()) >= REGULAR_RUNS {
+        if is_watching || self.recent() >= REGULAR_RUNS {
             return Some(Check::ok("schedule", format!("urldb.toml: {times}")));
         }
         let sentence = format!("urldb.toml: {times}, but no `urldb watch` is at work here");
@@ -191,11 +185,13 @@ impl ProjectSetup<'_> {
             .collect()
     }
 
-    /// Number of these runs in the last days.
-    fn recent(&self, runs: &[Timestamp]) -> usize {
-        let is_recent =
-            |at: &&Timestamp| self.now.duration_since(**at).as_hours() < REGULAR_DAYS * 24;
-        runs.iter().filter(is_recent).count()
+    /// Number of the last days in which a complete run began.
+    fn recent(&self) -> usize {
+        let age = |at: Timestamp| self.now.duration_since(at).as_hours() / 24;
+        let mut days: Vec<_> = self.complete_runs().into_iter().map(age).collect();
+        days.retain(|age| *age < REGULAR_DAYS);
+        days.dedup();
+        days.len()
     }
 }
 
