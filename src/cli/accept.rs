@@ -147,7 +147,9 @@ fn report(
     }
     if !args.has_targets() {
         let hint = match counts.accepted {
-            0 => "the last run saw no URL that can be accepted; `urldb accept --all` asks for all",
+            0 => {
+                "no URL that the last run saw changed can be accepted; `urldb accept --all` asks for all URLs"
+            }
             _ => "`urldb accept URL` accepts one of them, `urldb accept --all` all",
         };
         writeln!(out, "{hint}")?;

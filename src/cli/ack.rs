@@ -21,7 +21,7 @@ use crate::run::run_id;
 /// Acknowledge an incident: no reminders until a day
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-New URLs and other causes of the incident are still told.
+New URLs and other causes of the incident are still news.
 
 Examples:
   urldb ack ac4e5512 --until 2026-11-16 --because 'the disk is being replaced'
@@ -112,6 +112,6 @@ fn write(incident: &IncidentFile, until: Timestamp) -> std::io::Result<()> {
     writeln!(out, "acknowledged: {id}, {host}, until {until}")?;
     writeln!(
         out,
-        "  no reminder until then; new URLs and other causes are still told"
+        "  no reminder until then; new URLs and other causes are still news"
     )
 }

@@ -292,7 +292,7 @@ fn fetch(
     }
     if let Some(host) = unresolved {
         style::print_note(&format!(
-            "`--map {host}=HOST:PORT` asks another host in place of {host}, `--no-fetch` none"
+            "`--map {host}=HOST:PORT` asks another host in place of {host} (`map` under [network] of urldb.toml, in each command), `--no-fetch` none"
         ));
     }
     if stop.is_set() {

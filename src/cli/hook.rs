@@ -72,8 +72,12 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> 
             (directory, repository)
         }
     };
-    let repository =
-        repository.with_context(|| format!("{} is in no git repository", directory.display()))?;
+    let repository = repository.with_context(|| {
+        format!(
+            "{} is in no git repository; `git init` makes one",
+            directory.display()
+        )
+    })?;
     match &args.command {
         Command::Install => install(&repository, &Context::new(global)?),
         Command::Uninstall => uninstall(&repository, &Context::new(global)?),

@@ -343,8 +343,11 @@ fn skip(context: &Context, outbox: &Outbox, name: &str) -> anyhow::Result<ExitCo
     let name = sanitize(name);
     let line = match skipped {
         None => format!("{name}: nothing waits."),
-        Some(0) => format!("{name}: what waited is not told."),
-        Some(incidents) => format!("{name}: not delivered: {}.", count(incidents, "incident")),
+        Some(0) => format!("{name}: discarded what waited."),
+        Some(incidents) => format!(
+            "{name}: discarded the news of {}.",
+            count(incidents, "incident")
+        ),
     };
     writeln!(output::stdout(), "{line}")?;
     Ok(ExitCode::Success)

@@ -118,7 +118,7 @@ fn smtp(section: &Section<'_>) -> Option<NotifySmtp> {
         // An IPv6 address has brackets in URLs only.
         Err(_) if text.parse::<std::net::IpAddr>().is_ok() => Ok(text.to_owned()),
         Err(_) => Err(format!(
-            "`server` should be a host, without a port: \"{text}\" is none"
+            "`server` should be a host, and the port is a key of its own, `port`: \"{text}\" is no host"
         )),
     });
     let security = section.choice(

@@ -59,8 +59,8 @@ impl Plan {
                 Outcome::Updated => "updated",
                 Outcome::Unchanged => return None,
             };
-            let place = place_of(&merged.metadata.identity_of(record));
-            let place = place.map_or_else(String::new, |place| format!(" ({place})"));
+            let place = place_of(&merged.metadata.identity_of(record))
+                .map_or_else(String::new, |place| format!(" ({place})"));
             Some(format!("{word} {url}{place}"))
         });
         let removed = merged
@@ -68,8 +68,8 @@ impl Plan {
             .remove
             .iter()
             .map(|it| format!("removed {}{}", merged.host, it.path));
-        let room = MOST_NAMED.saturating_sub(self.changed.len());
-        self.changed.extend(records.chain(removed).take(room));
+        self.changed.extend(records.chain(removed).take(MOST_NAMED));
+        self.changed.truncate(MOST_NAMED);
     }
 
     /// Why nothing is written: a sentence for each source.
@@ -77,14 +77,16 @@ impl Plan {
         self.gone.iter().map(|(name, counts)| counts.refusal(name))
     }
 
-    /// `left out: 1 mailto, 2 relative`; `None` without such entries.
+    /// `left out: 1 mailto, 2 relative without --base`; `None` without such entries.
     pub(crate) fn left_out_text(&self) -> Option<String> {
-        let kinds: Vec<String> = self
+        let kinds = self
             .left_out
             .iter()
             .map(|(kind, number)| format!("{number} {kind}"))
-            .collect();
-        (!kinds.is_empty()).then(|| format!("left out: {}", kinds.join(", ")))
+            .collect::<Vec<_>>()
+            .join(", ")
+            .replace("relative", "relative without --base");
+        (!kinds.is_empty()).then(|| format!("left out: {kinds}"))
     }
 
     /// The places of the records in the lists.

@@ -153,7 +153,7 @@ fn nothing_is_accepted_without_being_asked() {
         .complains("--yes");
     sandbox
         .ok("accept --yes")
-        .says("the last run saw no URL that can be accepted");
+        .says("no URL that the last run saw changed can be accepted");
     sandbox.assert_file(FILE, &before);
 }
 

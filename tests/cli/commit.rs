@@ -544,9 +544,9 @@ fn a_run_commits_the_ledger_and_a_tracked_archive() {
     repository.write("notes.txt", "mine");
     repository.write("status/notes.txt", "mine");
     repository.git("add notes.txt");
-    repository
-        .ok("run")
-        .complains("note: status/ is not committed: git add status\n");
+    repository.ok("run").complains(
+        "note: git does not track status/: `git add status` adds it to the next commit\n",
+    );
     let ran = repository
         .ok("run --commit --format json")
         .complains("committed");

@@ -337,7 +337,7 @@ fn a_notifier_that_cannot_work_stops_no_check() {
         ),
         (
             "type = \"command\"\ncommand = \"tools/none\"\n",
-            "none is no program",
+            "none is no program: it is missing, or may not be executed, which `chmod +x` permits",
         ),
         (
             "type = \"command\"\ncommand = \"/bin/sh\"\nenv = [\"NO_SUCH_VARIABLE\"]\n",

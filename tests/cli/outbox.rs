@@ -456,7 +456,7 @@ fn what_a_person_skips_is_not_told() {
     assert_eq!(waiting(&sandbox), 1);
     sandbox
         .ok("notify skip mail")
-        .says("mail: not delivered: 1 incident.");
+        .says("mail: discarded the news of 1 incident.");
     assert_eq!(waiting(&sandbox), 0);
     sandbox.ok("notify skip mail").says("mail: nothing waits.");
     sandbox.ok("notify retry").says("No message waits.");

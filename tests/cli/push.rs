@@ -199,7 +199,7 @@ fn commits_are_pushed_without_a_run() {
     repository.git("branch --unset-upstream");
     repository
         .exits(2, "push")
-        .complains("the branch follows no branch");
+        .complains("`git push --set-upstream origin HEAD` makes it follow one");
 }
 
 /// Rewrites of a branch whose last commit adds `secret.txt`.

@@ -95,8 +95,14 @@ fn is_no_protocol(error: &rustls::Error) -> bool {
 
 /// The refusal of a handshake, in words.
 fn refusal(error: &rustls::Error) -> Option<String> {
-    use rustls::{Error as E, PeerIncompatible as P};
+    use rustls::{Error as E, InvalidMessage as M, PeerIncompatible as P};
     match error {
+        _ if is_no_protocol(error) => {
+            Some("speaks only HTTP/2, which urldb does not check".to_owned())
+        }
+        E::InvalidMessage(M::InvalidContentType) => Some(
+            "the server answers without TLS, as at a port for plain HTTP, whose URLs begin with http:".to_owned(),
+        ),
         E::AlertReceived(AlertDescription::ProtocolVersion)
         | E::PeerIncompatible(
             P::ServerDoesNotSupportTls12Or13 | P::ServerTlsVersionIsDisabledByOurConfig,
@@ -162,20 +168,14 @@ fn detail(chain: &[&(dyn Error + 'static)], options: &HostOptions) -> String {
     if is_own_limit(chain) {
         return open_files::ADVICE.to_owned();
     }
-    match fault(chain) {
-        Some(fault) if fault.kind == FaultKind::Unsupported => return fault.words.clone(),
-        Some(fault) => {
-            return match faulty_certificate(fault) {
-                Some(certificate) => format!("{fault}; the certificate is {certificate}"),
-                None => fault.to_string(),
-            };
-        }
-        None => {}
+    if let Some(fault) = fault(chain) {
+        return match faulty_certificate(fault) {
+            _ if fault.kind == FaultKind::Unsupported => fault.words.clone(),
+            Some(certificate) => format!("{fault}; the certificate is {certificate}"),
+            None => fault.to_string(),
+        };
     }
-    if find::<rustls::Error>(chain).is_some_and(is_no_protocol) {
-        return "speaks only HTTP/2, which urldb does not check".to_owned();
-    }
-    if let Some(cause) = find::<rustls::Error>(chain).and_then(refusal) {
+    if let Some(cause) = find(chain).and_then(refusal) {
         return cause;
     }
     let cause = chain.last().map(ToString::to_string).unwrap_or_default();

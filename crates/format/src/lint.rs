@@ -189,7 +189,7 @@ impl<'a> Linter<'a> {
             identity.path, before.path
         );
         let finding = Finding::new(Code::UnsortedRecords, entry.line(), message);
-        Some(finding.with_help("records are sorted by `_path`; formatting sorts them"))
+        Some(finding.with_help("records are sorted by `_path`; `urldb fmt` sorts them"))
     }
 
     fn check_values(&self, document: &DocumentRef<'_>, findings: &mut Vec<Finding>) {
@@ -393,7 +393,7 @@ fn lint_list(key: &str, items: &[String], layout: &Layout, findings: &mut Vec<Fi
         };
         findings.push(
             Finding::new(Code::UnsortedList, layout.line_of(key), message)
-                .with_help("formatting sorts it"),
+                .with_help("`urldb fmt` sorts it"),
         );
     }
 }
@@ -410,7 +410,7 @@ fn lint_key_order(layout: &Layout, fields: &[(&str, ValueRef)], findings: &mut V
     if let Some([(before, _), (key, offset)]) = unsorted {
         let message = format!("`{key}` should come before `{before}`");
         let finding = Finding::new(Code::UnsortedKeys, layout.start + offset, message);
-        findings.push(finding.with_help("keys are sorted; formatting sorts them"));
+        findings.push(finding.with_help("keys are sorted; `urldb fmt` sorts them"));
     }
     let nested = fields.iter().find(|(_, field)| match field {
         ValueRef::Map(mapping) => !is_sorted_mapping(mapping),
@@ -421,7 +421,7 @@ fn lint_key_order(layout: &Layout, fields: &[(&str, ValueRef)], findings: &mut V
         let message = format!("the keys inside `{key}` are not sorted");
         findings.push(
             Finding::new(Code::UnsortedKeys, layout.line_of(key), message)
-                .with_help("formatting sorts them"),
+                .with_help("`urldb fmt` sorts them"),
         );
     }
 }

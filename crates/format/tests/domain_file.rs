@@ -261,12 +261,12 @@ fn line_ends_byte_order_mark_and_last_line_are_normalized() {
 fn order() {
     let text = "---\nhttps: true\ncnames:\n- b.org\n- a.org\n---\n_path: /b\ncontent-type: a\ncategories:\n- x\n- x\n---\n_path: /B\ncatalogue:\n  b: 1\n  a: 2\n";
     assert_snapshot!(findings(text), @r#"
-    3:1: error[unsorted-list]: `cnames` is not sorted: `a.org` should come before `b.org` (formatting sorts it)
-    3:1: error[unsorted-keys]: `cnames` should come before `https` (keys are sorted; formatting sorts them)
-    9:1: error[unsorted-list]: `categories` lists `x` twice (formatting sorts it)
-    9:1: error[unsorted-keys]: `categories` should come before `content-type` (keys are sorted; formatting sorts them)
-    13:1: error[unsorted-records]: the record for /B should come before /b (records are sorted by `_path`; formatting sorts them)
-    14:1: error[unsorted-keys]: the keys inside `catalogue` are not sorted (formatting sorts them)
+    3:1: error[unsorted-list]: `cnames` is not sorted: `a.org` should come before `b.org` (`urldb fmt` sorts it)
+    3:1: error[unsorted-keys]: `cnames` should come before `https` (keys are sorted; `urldb fmt` sorts them)
+    9:1: error[unsorted-list]: `categories` lists `x` twice (`urldb fmt` sorts it)
+    9:1: error[unsorted-keys]: `categories` should come before `content-type` (keys are sorted; `urldb fmt` sorts them)
+    13:1: error[unsorted-records]: the record for /B should come before /b (records are sorted by `_path`; `urldb fmt` sorts them)
+    14:1: error[unsorted-keys]: the keys inside `catalogue` are not sorted (`urldb fmt` sorts them)
     15:1: error[not-canonical]: this is not in canonical form (the line should be `  b: '1'`; formatting does it)
     "#);
 }

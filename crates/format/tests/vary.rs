@@ -107,7 +107,7 @@ fn names_that_cannot_tell_records_apart_are_errors() {
     let text = "---\nvary:\n- b\n- a\n---\n_path: /\n";
     assert_eq!(
         findings(text),
-        [(Code::UnsortedList, "formatting sorts it".to_owned())]
+        [(Code::UnsortedList, "`urldb fmt` sorts it".to_owned())]
     );
 }
 

@@ -46,11 +46,14 @@ pub(crate) fn delivery(id: &str, plugin: &str, thread: &Thread<'_>, ended: Ended
 fn judged(id: &str, plugin: &str, thread: &Thread<'_>, ended: Ended) -> Delivery {
     let status = match ended.how {
         How::NotStarted(error) => {
-            return Delivery::failed(id, format!("cannot start {plugin}: {error}"));
+            let error = format!("cannot start {plugin}: {error}").replace(
+                " (os error 8)",
+                ": a script names its interpreter in the first line, such as #!/bin/sh",
+            );
+            return Delivery::failed(id, error);
         }
         How::TimedOut(limit) => {
-            let limit = limit.as_secs();
-            return Delivery::retry(id, format!("{plugin} did not end within {limit} seconds"));
+            return Delivery::retry(id, format!("{plugin} did not end within {limit:?}"));
         }
         How::Flooded(limit) => {
             return Delivery::failed(id, format!("{plugin} wrote more than {limit}"));
@@ -72,7 +75,9 @@ fn judged(id: &str, plugin: &str, thread: &Thread<'_>, ended: Ended) -> Delivery
         ),
         (None, Some(0)) => Delivery::failed(
             id,
-            format!("{plugin} did not answer with JSON such as {{\"outcome\": \"delivered\"}}"),
+            format!(
+                "{plugin} did not answer {{\"outcome\": \"delivered\"}} in JSON, nor \"retry\" or \"failed\""
+            ),
         ),
         (None, Some(code)) => Delivery::failed(id, format!("{plugin} ended with exit code {code}")),
     }
@@ -83,7 +88,7 @@ fn of_answer(id: &str, plugin: &str, answer: &Answer) -> Delivery {
     let message = match (message.is_empty(), answer.outcome) {
         (false, _) => message,
         (true, DeliveryOutcome::Delivered) => Delivery::text(plugin),
-        (true, _) => Delivery::text(format!("{plugin} gave no reason")),
+        (true, _) => Delivery::text(format!("{plugin} did not deliver, and gave no reason")),
     };
     match answer.outcome {
         DeliveryOutcome::Delivered => Delivery::delivered(id, message),

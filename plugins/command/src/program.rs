@@ -20,7 +20,7 @@ pub enum Error {
     #[error("there is no program {0} on PATH that may be executed")]
     NotOnPath(String),
     /// The path leads to no file that can be run.
-    #[error("{0} is no program: it should be a file that may be executed")]
+    #[error("{0} is no program: it is missing, or may not be executed, which `chmod +x` permits")]
     NoProgram(PathBuf),
 }
 

@@ -1186,7 +1186,7 @@ fn an_acknowledged_incident_says_when_reminders_begin_again() {
     };
     overview.open[0].incident.urls[0].acked = true;
     let text = page(&overview);
-    let sentence = "Acknowledged by ada until 2 December 2026: “the disk moves”. The next reminder comes with the first run from 2 December 2026 on. New URLs and other causes are still told.";
+    let sentence = "Acknowledged by ada until 2 December 2026: “the disk moves”. The next reminder comes with the first run from 2 December 2026 on. New URLs and other causes are still news.";
     assert!(text.contains(sentence), "{text}");
     let urls = &mut overview.open[0].incident.urls;
     urls.push(AffectedUrl::of("http://data.example.org/later"));

@@ -142,7 +142,7 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> 
     let [database, ledger] = folders.map(|folder| config.relative_name(folder));
     writeln!(
         out,
-        "next: `urldb add --static URL`, then `urldb hook install`, then `urldb check`; \
+        "next: `urldb add --static URL`, then, in a git repository, `urldb hook install`, then `urldb check`; \
          commit {FILE_NAME}, {database}/ and later {ledger}/"
     )?;
     Ok(ExitCode::Success)
@@ -200,7 +200,7 @@ fn write_service_file(
     let differs = if is_current {
         ""
     } else {
-        "; without the file, init would write another text now"
+        "; to get the text of today, remove the file and repeat the command"
     };
     writeln!(
         out,

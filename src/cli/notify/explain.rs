@@ -32,7 +32,7 @@ struct Document<'a> {
 pub(super) fn run(target: &str, format: Format, context: &Context) -> anyhow::Result<ExitCode> {
     let now = (Ambient::SYSTEM.now)();
     let known = context.incidents(Some(now))?;
-    let advice = "; `urldb status` shows what is believed of it";
+    let advice = "; `urldb status` shows the state of each URL";
     let file = open_incident(known.known(), target, advice)?;
     let url = target.contains("://").then_some(target);
     let members = file

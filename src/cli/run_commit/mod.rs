@@ -26,8 +26,8 @@ pub(super) use push::{catch_up, push};
 /// When it follows no branch of a remote repository.
 pub(super) fn upstream_of(repository: &Repository) -> anyhow::Result<Upstream> {
     repository.upstream()?.context(
-        "the branch follows no branch of a remote repository; \
-         `git push --set-upstream` makes it follow one",
+        "the branch follows no branch of a remote repository; `git push --set-upstream origin HEAD` makes it follow \
+         one, after `git remote add origin URL` where there is no remote repository yet",
     )
 }
 
@@ -44,7 +44,9 @@ pub(super) fn remind_of_commit(commit: Option<&PlannedRunCommit>, context: &Cont
     let repository = Repository::of_project(ledger.path()).ok().flatten();
     if repository.is_some_and(|repository| is_left(repository).unwrap_or_default()) {
         let folder = context.shown(ledger.path());
-        print_note(&format!("{folder}/ is not committed: git add {folder}"));
+        print_note(&format!(
+            "git does not track {folder}/: `git add {folder}` adds it to the next commit"
+        ));
     }
 }
 

@@ -148,7 +148,7 @@ pub(super) fn add_source(
     let sources = &mut context.config.sources;
     anyhow::ensure!(
         !sources.contains_key(&name),
-        "{FILE_NAME} has a [source.{name}]; --name NAME gives the list another name"
+        "{FILE_NAME} has a [source.{name}], which `urldb sync` follows; for another list, --name NAME gives another name"
     );
     let table = table(&name, &source);
     sources.insert(name, source);

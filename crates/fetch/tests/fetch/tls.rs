@@ -425,6 +425,8 @@ fn the_algorithm_that_only_our_library_lacks_is_named() {
         hello.unwrap_or_else(|| HANDSHAKE_FAILURE.to_vec())
     };
     let refuses = |_: &[u8]| HANDSHAKE_FAILURE.to_vec();
+    let alert = "the server refuses TLS with the alert HandshakeFailure";
+    let plain_http = |_: &[u8]| b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec();
     // As a server that wants a certificate of the client, which refuses later.
     let agrees_first = |hello: &[u8]| {
         let is_greeting = hello[6..38] == [0x55; 32];
@@ -432,7 +434,7 @@ fn the_algorithm_that_only_our_library_lacks_is_named() {
         hello.unwrap_or_else(|| HANDSHAKE_FAILURE.to_vec())
     };
     let old_version = |_: &[u8]| vec![21, 3, 1, 0, 2, 2, 70];
-    let scripts: [(Script, FailureKind, &str); 7] = [
+    let scripts: [(Script, FailureKind, &str); 8] = [
         (
             old_cipher,
             FailureKind::UnsupportedTls,
@@ -453,16 +455,13 @@ fn the_algorithm_that_only_our_library_lacks_is_named() {
             FailureKind::UnsupportedTls,
             "needs key exchange with X448, which urldb does not support",
         ),
+        (refuses, FailureKind::Tls, alert),
         (
-            refuses,
+            plain_http,
             FailureKind::Tls,
-            "the server refuses TLS with the alert HandshakeFailure",
+            "the server answers without TLS, as at a port for plain HTTP, whose URLs begin with http:",
         ),
-        (
-            agrees_first,
-            FailureKind::Tls,
-            "the server refuses TLS with the alert HandshakeFailure",
-        ),
+        (agrees_first, FailureKind::Tls, alert),
         (
             old_version,
             FailureKind::Tls,

@@ -26,7 +26,7 @@ fn a_plugin_that_hangs_is_killed_with_all_its_processes() {
             delivery.message.as_str(),
             delivery.aside.as_deref()
         ),
-        (Retry, "sh did not end within 2 seconds", Some("stuck"))
+        (Retry, "sh did not end within 2s", Some("stuck"))
     );
     assert_gone(&plugin.read("ids"));
 }

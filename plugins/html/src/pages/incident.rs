@@ -372,7 +372,7 @@ fn reminders(incident: &Incident, ack: &Ack) -> String {
     match (acked.len() as u64, others.len() as u64) {
         (0, 0) => String::new(),
         (_, 0) => format!(
-            "The next reminder comes with the first run from {until} on. New URLs and other causes are still told."
+            "The next reminder comes with the first run from {until} on. New URLs and other causes are still news."
         ),
         (_, 1) => format!("One URL joined later, so reminders of it come before {until} too."),
         (_, some) => format!(
