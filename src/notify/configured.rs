@@ -45,10 +45,13 @@ impl ConfiguredNotifier {
         }
     }
 
-    /// The destination of deliveries, for people; empty if the notifier cannot work.
+    /// The destination of deliveries, for people, or that the notifier cannot work.
     pub(super) fn destination(&self) -> String {
         let notifier = self.notifier.as_ref();
-        notifier.map_or_else(|_| String::new(), |notifier| notifier.destination())
+        notifier.map_or_else(
+            |_| "cannot work".to_owned(),
+            |notifier| notifier.destination(),
+        )
     }
 
     /// Whether each incident has a place of its own there, which ends with it.

@@ -108,7 +108,7 @@ impl fmt::Display for WatchEvent {
                 write!(f, "watching {files} file{plural} in {directory}")?;
                 match next {
                     Some(next) => write!(f, ", next run at {next}"),
-                    None => Ok(()),
+                    None => f.write_str("; urldb.toml has no [[schedule]] of runs"),
                 }
             }
             Self::Skipped { schedule, at } => {

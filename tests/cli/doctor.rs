@@ -525,10 +525,8 @@ fn a_schedule_is_found() {
     let said = || repository.check("schedule").sentence().to_owned();
     let unscheduled = workflow.replace("    - cron:", "    # - cron:");
     repository.write(WORKFLOW, &unscheduled);
-    assert_eq!(
-        said(),
-        ".github/workflows/urldb.yml runs urldb, but has no schedule"
-    );
+    let none = ".github/workflows/urldb.yml runs urldb, but has no schedule";
+    assert_eq!(said(), none);
     fs::remove_file(repository.path(WORKFLOW)).unwrap();
     // Runs of one day are those of somebody who tries urldb.
     for _ in 0..3 {
@@ -540,10 +538,8 @@ fn a_schedule_is_found() {
 
     let pipeline = |text: &str| {
         repository.write(".gitlab-ci.yml", text);
-        assert_eq!(
-            said(),
-            ".gitlab-ci.yml: as GitLab's settings of the project say"
-        );
+        let pipeline = ".gitlab-ci.yml: as GitLab's settings of the project say";
+        assert_eq!(said(), pipeline);
         fs::remove_file(repository.path(".gitlab-ci.yml")).unwrap();
     };
     pipeline("check:\n  script: [urldb run]\n");

@@ -361,6 +361,7 @@ fn a_notifier_that_cannot_work_stops_no_check() {
         sandbox
             .exits(2, "run")
             .complains_in_words(&["urldb.toml:", "[notify.x]:", message]);
+        sandbox.exits(2, "notify test").says("x: cannot work\n");
         assert!(!site.requests().is_empty());
         assert_eq!(sandbox.files("status/outbox/x", ".json").len(), 1);
     }

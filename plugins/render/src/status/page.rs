@@ -38,10 +38,10 @@ impl StatusPage<'_> {
             overview.last_run.as_ref().map(|run| run.at),
         );
         self.remarks();
-        let incidents: Vec<&IncidentOverview> = overview.open.iter().collect();
-        let mistakes: Vec<&Mistake> = overview.mistakes.iter().collect();
-        let warnings: Vec<&Finding> = overview.warnings.iter().collect();
-        let notices: Vec<&IncidentOverview> = overview.notices.iter().collect();
+        let incidents: Vec<_> = overview.open.iter().collect();
+        let mistakes: Vec<_> = overview.mistakes.iter().collect();
+        let warnings: Vec<_> = overview.warnings.iter().collect();
+        let notices: Vec<_> = overview.notices.iter().collect();
         if !self.page.options.quiet || overview.counts.affected() > 0 {
             self.news(&incidents, &mistakes, (&notices, &warnings));
         }
@@ -54,7 +54,7 @@ impl StatusPage<'_> {
             self.page.gap();
             self.page.wrapped(&Text::from(held), 0);
         }
-        if !overview.open.is_empty() {
+        if overview.counts.unconfirmed > 0 || !overview.open.is_empty() {
             self.page
                 .push("To see one host: urldb status HOST. Its history: urldb log HOST.");
         }
@@ -92,14 +92,14 @@ impl StatusPage<'_> {
             .partition(|url| url.condition == UrlCondition::Kept);
         let size = self.page.most(MOST.saturating_sub(others.len()));
         let more = kept.len().saturating_sub(size) as u64;
-        let rows: Vec<&UrlOverview> = others
+        let rows: Vec<_> = others
             .into_iter()
             .chain(kept.into_iter().take(size))
             .collect();
         let name = shown_host(&host.host);
         self.url_rows(&rows, &format!("://{name}"));
-        let text = format!("{} more as promised", number(more));
-        self.page.more(0, more, &text);
+        self.page
+            .more(0, more, &format!("{} more as promised", number(more)));
         self.page.gap();
         let checked = match (host.checked, host.all_checked) {
             (None, _) => "Never checked.".to_owned(),
