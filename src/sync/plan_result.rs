@@ -77,7 +77,7 @@ impl Plan {
         self.gone.iter().map(|(name, counts)| counts.refusal(name))
     }
 
-    /// `left out: 1 mailto, 2 relative without --base`; `None` without such entries.
+    /// `left out: 1 mailto, 2 relative without a base (--base or `base`)`; `None` without such entries.
     pub(crate) fn left_out_text(&self) -> Option<String> {
         let kinds = self
             .left_out
@@ -85,7 +85,7 @@ impl Plan {
             .map(|(kind, number)| format!("{number} {kind}"))
             .collect::<Vec<_>>()
             .join(", ")
-            .replace("relative", "relative without --base");
+            .replace("relative", "relative without a base (--base or `base`)");
         (!kinds.is_empty()).then(|| format!("left out: {kinds}"))
     }
 

@@ -483,7 +483,7 @@ fn links_of_documents_are_followed_with_each_use() {
     assert!(!found.out.contains("code.test") && !found.out.contains("not.test"));
     sandbox.ok("sync --add pages/").says(&[
         "3 added",
-        "left out: 1 mailto, 1 relative without --base",
+        "left out: 1 mailto, 1 relative without a base (--base or `base`)",
         "[source.pages]",
         "format = \"links\"",
         "path = [\"pages\"]",
