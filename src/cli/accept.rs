@@ -65,17 +65,17 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode> {
     let is_dry = args.is_dry();
-    anyhow::ensure!(
-        args.yes || is_dry || io::stdin().is_terminal(),
-        "there is no terminal to ask on; --yes accepts without asking"
-    );
     args.targets.map.apply(context, &[])?;
     let stop = Stop::new();
     stop_on_signals(&stop)?;
     let commit = args.write.begin(context)?.filter(|_| !is_dry);
     let incidents = OpenIncident::all(context)?;
-    let fetched = selection(args, &incidents, context)?
-        .map_or(Ok(vec![]), |it| fetch(&it, context, &stop))?;
+    let selected = selection(args, &incidents, context)?;
+    anyhow::ensure!(
+        args.yes || is_dry || io::stdin().is_terminal(),
+        "there is no terminal to ask on; --yes accepts without asking"
+    );
+    let fetched = selected.map_or(Ok(vec![]), |it| fetch(&it, context, &stop))?;
     let is_kept =
         |it: &FetchedRecord| it.result.state == State::Ok && (it.doubt.is_none() || args.force);
     let (kept, others): (Vec<_>, Vec<_>) = fetched.into_iter().partition(is_kept);
@@ -192,8 +192,9 @@ fn acceptable(
         doubt,
     } in fetched
     {
-        let problem = problem(&result, doubt.as_deref(), args.force);
-        if let Some(problem) = problem.or_else(|| problem_by_rules(&result, &rules)) {
+        if let Some(problem) = problem(&result, doubt.as_deref(), args.force)
+            .or_else(|| problem_by_rules(&result, &rules))
+        {
             style::print_warning(format!("{} {}", result.name(), sanitize(&problem)));
             counts.refused += 1;
         } else {

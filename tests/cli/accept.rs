@@ -185,6 +185,8 @@ fn old_and_new_are_shown_and_counted() {
     let ran = sandbox.exits(1, "accept --yes --all");
     assert_snapshot!(ran.out);
     assert_eq!(sandbox.exits(1, "accept --yes --all -q").out, "");
+    let unknown = sandbox.exits(2, "accept http://example.test/none");
+    unknown.complains("/none is not in the database");
 }
 
 #[test]
