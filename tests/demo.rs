@@ -264,32 +264,23 @@ fn its_runs_archive_remember_and_notify_exactly_what_happened() {
         .expect("one folder is left");
     let repository = folder.path().join(kept).join("promises");
 
-    let months = || files(&repository.join("status/history"), "jsonl").into_iter();
-    let history: String = months().map(|month| read(&month)).collect();
-    let runs: Vec<&str> = history
-        .lines()
-        .filter(|line| kind_of(line) == "run")
-        .collect();
-    assert_eq!(runs.len(), 3, "{history}");
+    let runs: usize = files(&repository.join("status/history"), "jsonl")
+        .iter()
+        .map(|month| read(month).lines().count())
+        .sum();
+    assert_eq!(runs, 3);
     let expected: BTreeMap<String, String> = BROKEN
         .iter()
         .map(|(url, state)| ((*url).to_owned(), (*state).to_owned()))
         .collect();
-    assert_eq!(changes(&history), expected);
-    assert_eq!(
-        history
-            .lines()
-            .filter(|line| kind_of(line) == "change")
-            .count(),
-        BROKEN.len()
-    );
+    assert_eq!(broken(&repository), expected);
     for commit in ["HEAD~1", "HEAD"] {
-        // A demo at the turn of a month has two files; its first commits have the first.
-        let month = months().next().expect("a month");
-        let month = month.strip_prefix(&repository).expect("in the repository");
-        let before = git_show(&repository, &format!("{commit}:{}", month.display()));
-        assert!(!before.is_empty());
-        assert_eq!(changes(&before), BTreeMap::new(), "at {commit}");
+        let committed = git(
+            &repository,
+            &["ls-tree", "-r", "--name-only", commit, "status"],
+        );
+        assert!(committed.contains("status/history/"), "{committed}");
+        assert!(!committed.contains("status/incidents/"), "{committed}");
     }
 
     let [first, second, third] = archive(&repository)
@@ -322,31 +313,33 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-fn kind_of(line: &str) -> String {
-    let line: Value = serde_json::from_str(line).expect("a line of history is JSON");
-    line["kind"].as_str().expect("a kind").to_owned()
+/// Every URL of an incident, with its state.
+fn broken(repository: &Path) -> BTreeMap<String, String> {
+    let mut log = Command::cargo_bin("urldb").expect("the binary is built");
+    let log = log
+        .arg("-C")
+        .arg(repository)
+        .args(["log", "--format", "jsonl"]);
+    let output = log.output().expect("urldb runs").stdout;
+    let lines = String::from_utf8(output).expect("the log is text");
+    lines
+        .lines()
+        .map(|line| {
+            let line: Value = serde_json::from_str(line).expect("a line of the log is JSON");
+            let text = |value: &Value| value.as_str().expect("a text").to_owned();
+            (text(&line["evidence"]["url"]), text(&line["state"]))
+        })
+        .collect()
 }
 
-/// Every URL whose state has changed, with its new state.
-fn changes(history: &str) -> BTreeMap<String, String> {
-    let mut changes = BTreeMap::new();
-    for line in history.lines() {
-        let line: Value = serde_json::from_str(line).expect("a line of history is JSON");
-        if let (Some(url), Some(to)) = (line["url"].as_str(), line["to"].as_str()) {
-            changes.insert(url.to_owned(), to.to_owned());
-        }
-    }
-    changes
-}
-
-fn git_show(repository: &Path, object: &str) -> String {
+fn git(repository: &Path, arguments: &[&str]) -> String {
     let output = process::Command::new("git")
         .arg("-C")
         .arg(repository)
-        .args(["show", object])
+        .args(arguments)
         .output()
         .expect("git runs");
-    assert!(output.status.success(), "{object}");
+    assert!(output.status.success(), "{arguments:?}");
     String::from_utf8(output.stdout).expect("the history is text")
 }
 
