@@ -96,6 +96,20 @@ struct Found {
     incidents: Vec<(String, Incident)>,
 }
 
+impl Found {
+    fn of(
+        mut incidents: Vec<(String, Incident)>,
+        about: Option<&str>,
+        wants: impl Fn(&(String, Incident)) -> bool,
+    ) -> Self {
+        incidents.retain(wants);
+        Self {
+            about: about.map(str::to_owned),
+            incidents,
+        }
+    }
+}
+
 /// The incidents of a URL, a host, which may be one whose domain file is gone, or all; or one by its id.
 fn find(typed: Option<&str>, context: &Context) -> anyhow::Result<Found> {
     let files = context.incidents(None)?.into_known();
@@ -105,18 +119,16 @@ fn find(typed: Option<&str>, context: &Context) -> anyhow::Result<Found> {
         .filter(|incident| incident.merged_into.is_none())
         .map(|incident| (domain_of(&incident), incident))
         .collect();
-    let of = |about: Option<&str>, wants: &dyn Fn(&(String, Incident)) -> bool| Found {
-        about: about.map(str::to_owned),
-        incidents: known.iter().filter(|it| wants(it)).cloned().collect(),
-    };
-    let of_host = |host: &str| of(Some(host), &|(known, _)| authority(known) == host);
     let is_id = |(_, it): &(String, Incident)| Some(&*it.id) == typed;
     if known.iter().any(is_id) {
-        return Ok(of(typed, &is_id));
+        return Ok(Found::of(known, typed, is_id));
     }
     let error = match UrlOrHost::find(typed, context) {
-        Ok(UrlOrHost::Everywhere) => return Ok(of(None, &|_| true)),
-        Ok(UrlOrHost::Host(host)) => return Ok(of_host(&authority(&host))),
+        Ok(UrlOrHost::Everywhere) => return Ok(Found::of(known, None, |_| true)),
+        Ok(UrlOrHost::Host(host)) => {
+            let about = authority(&host);
+            return Ok(Found::of(known, Some(&about), |(known, _)| *known == host));
+        }
         Ok(UrlOrHost::Record { host, path, .. }) => {
             let urls = urls_of(context, &host, &path);
             let of_record = files.iter().filter_map(|IncidentFile { log, .. }| {
@@ -134,16 +146,16 @@ fn find(typed: Option<&str>, context: &Context) -> anyhow::Result<Found> {
         }
         Err(error) => error,
     };
-    let former = typed
-        .map(of_host)
-        .filter(|found| !found.incidents.is_empty());
-    former.ok_or(error)
+    let former = Found::of(known, typed, |(host, _)| Some(&*authority(host)) == typed);
+    if former.incidents.is_empty() {
+        return Err(error);
+    }
+    Ok(former)
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let found = find(args.target.as_deref(), context)?;
-    let incidents = found.incidents.iter();
-    let mut entries = log_entries(incidents.map(|(host, it)| (host.clone(), it)));
+    let mut entries = log_entries(&found.incidents);
     entries.retain(|entry| {
         args.since.is_none_or(|since| since <= entry.chapter.at)
             && args.until.is_none_or(|until| entry.chapter.at <= until)

@@ -1,6 +1,7 @@
 //! The schedules that run urldb, as far as the files of the project show them.
 #![expect(clippy::disallowed_methods, reason = "lists the folders of workflows")]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -188,10 +189,10 @@ impl ProjectSetup<'_> {
     /// Number of the last days in which a complete run began.
     fn recent(&self) -> usize {
         let age = |at: Timestamp| self.now.duration_since(at).as_hours() / 24;
-        let mut days: Vec<_> = self.complete_runs().into_iter().map(age).collect();
-        days.retain(|age| *age < REGULAR_DAYS);
-        days.dedup();
-        days.len()
+        let days = self.complete_runs().into_iter().map(age);
+        days.filter(|age| *age < REGULAR_DAYS)
+            .collect::<BTreeSet<_>>()
+            .len()
     }
 }
 

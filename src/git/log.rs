@@ -1,13 +1,11 @@
 //! The commits that changed files last.
 
 use std::collections::{HashMap, HashSet};
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
-use super::command::cannot_run;
+use super::command::output;
 use super::paths;
 use super::repository::Repository;
 
@@ -40,28 +38,16 @@ impl Repository {
             ])
             .args(["--format=%x01%H", "--"])
             .arg(paths::pathspec(folder))
-            .env("GIT_LITERAL_PATHSPECS", "1")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
-        let mut child = git.spawn().with_context(|| cannot_run(&git))?;
+            .env("GIT_LITERAL_PATHSPECS", "1");
         let mut commit = String::new();
-        let output = child.stdout.take().map(BufReader::new);
-        for field in output.into_iter().flat_map(|it| it.split(0)) {
-            let field = field?;
-            let name = field.strip_prefix(b"\n").unwrap_or(&field);
+        for field in paths::entries(&output(&mut git, b"")?) {
+            let name = field.strip_prefix(b"\n").unwrap_or(field);
             if let Some(id) = name.strip_prefix(&[COMMIT]) {
                 commit = String::from_utf8_lossy(id).into_owned();
             } else if let Some(file) = wanted.take(&paths::from_bytes(name)) {
                 found.insert(file, commit.clone());
             }
-            if wanted.is_empty() {
-                break;
-            }
         }
-        // It may have more to say.
-        let _ = child.kill();
-        child.wait().context("cannot wait for `git log`")?;
         Ok(found)
     }
 }

@@ -54,7 +54,7 @@ pub fn update<'a>(
     } = record;
     let (job, verdict) = (&judged.job, &judged.verdict);
     let known = before.map(|entry| &entry.url_status);
-    let (status, _) = UrlStatus::after(known, verdict, *at, options);
+    let status = UrlStatus::after(known, verdict, *at, options);
     let result = RunResult::of(verdict, &status);
     let was_good = before.is_some_and(|entry| entry.url_status.is_untroubled());
     let breaks = before.map_or_else(Vec::new, |entry| entry.breaks.clone());

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use urldb_files::Root;
+use urldb_format::host_of;
 use urldb_html::{
     Asset, ListedUrl, SiteBuilder, SiteChanges, SiteError, SiteSource, SiteTemplates, TEMPLATES,
 };
@@ -130,28 +131,27 @@ pub fn build(
         .map_err(|Failed(error)| error)
 }
 
-/// The last commit that changed each domain file, by the path of the file.
-fn last_commits(sources: &Sources<'_>) -> anyhow::Result<HashMap<PathBuf, String>> {
+/// The last commit that changed each domain file, by its host.
+fn last_commits(sources: &Sources<'_>) -> anyhow::Result<HashMap<String, String>> {
     let database = sources.config.database_root();
     let Some(repository) = Repository::of_project(database.path())? else {
         return Ok(HashMap::new());
     };
     let folder = repository.relative(database.path())?;
-    let name = |path: &PathBuf| path.file_name().map(|name| folder.join(name));
-    let found = repository.last_commits(&folder, sources.files.iter().filter_map(name))?;
-    let named = sources
-        .files
-        .iter()
-        .filter_map(|path| Some((path.clone(), found.get(&name(path)?)?.clone())));
-    Ok(named.collect())
+    let names = sources.files.iter().filter_map(|path| path.file_name());
+    let found = repository.last_commits(&folder, names.map(|name| folder.join(name)))?;
+    let of_hosts = found.into_iter();
+    Ok(of_hosts
+        .map(|(path, commit)| (host_of(&path), commit))
+        .collect())
 }
 
 /// Facts that the pages show beside the overview, from the ledger, the archive and git.
 struct LedgerSite<'a> {
     sources: &'a Sources<'a>,
     history: UrlHistory<'a>,
-    /// The last commit that changed a domain file, by its path.
-    commits: HashMap<PathBuf, String>,
+    /// The last commit that changed a domain file, by its host.
+    commits: HashMap<String, String>,
     database: PathBuf,
 }
 
@@ -159,8 +159,7 @@ impl SiteSource for LedgerSite<'_> {
     type Error = Failed;
 
     fn commit_of(&self, host: &str) -> Option<String> {
-        let file = self.database.join(format!("{host}.yaml"));
-        self.commits.get(&file).cloned()
+        self.commits.get(host).cloned()
     }
 
     fn urls(&self, host: &HostOverview) -> Result<Vec<ListedUrl>, Failed> {

@@ -23,7 +23,7 @@ impl FileChange {
                 format!("{records} records differ from their lists; `urldb sync` writes them")
             }
         };
-        let file = self.path.strip_prefix(root).unwrap_or(&self.path);
-        Finding::new(Code::NotSynced, 1, message).in_file(file)
+        Finding::new(Code::NotSynced, 1, message)
+            .in_file(self.path.strip_prefix(root).unwrap_or(&self.path))
     }
 }

@@ -63,8 +63,8 @@ impl Claim {
             return Cow::Borrowed(record);
         };
         let is_same = |scheme: &Scheme| {
-            let base = RequestUrl::new(*scheme, &self.item.host, &record.path);
-            let base = base.and_then(|base| url::Url::parse(base.as_str()).ok());
+            let base = RequestUrl::new(*scheme, &self.item.host, &record.path)
+                .and_then(|base| url::Url::parse(base.as_str()).ok());
             base.is_some_and(|base| {
                 let target = |text: &str| base.join(text).ok();
                 target(own).is_some() && target(own) == target(other)
@@ -279,8 +279,12 @@ fn sorted(value: Value) -> Value {
     match value {
         Value::Map(mapping) => {
             let pairs: BTreeMap<String, Value> = mapping.into_iter().collect();
-            let pairs = pairs.into_iter();
-            Value::Map(pairs.map(|(key, value)| (key, sorted(value))).collect())
+            Value::Map(
+                pairs
+                    .into_iter()
+                    .map(|(key, value)| (key, sorted(value)))
+                    .collect(),
+            )
         }
         other => other,
     }

@@ -59,16 +59,16 @@ pub(crate) fn files_of(
     }
     if found.files.is_empty() {
         let paths = source.path.join(" or ");
-        match root.wanted() {
-            Some(wanted) => anyhow::bail!("nothing at {paths} is {wanted}"),
+        anyhow::bail!(match root.wanted() {
+            Some(wanted) => format!("nothing at {paths} is {wanted}"),
             None if source.format == Format::Links => {
-                anyhow::bail!(
+                format!(
                     "there is no document ({}) at {paths}",
                     documents::EXTENSIONS
                 )
             }
-            None => anyhow::bail!("there is no file at {paths}"),
-        }
+            None => format!("there is no file at {paths}"),
+        });
     }
     Ok(found)
 }

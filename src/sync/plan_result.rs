@@ -82,10 +82,16 @@ impl Plan {
         let kinds = self
             .left_out
             .iter()
-            .map(|(kind, number)| format!("{number} {kind}"))
+            .map(|(kind, number)| {
+                let base = if kind == "relative" {
+                    " without a base (--base or `base`)"
+                } else {
+                    ""
+                };
+                format!("{number} {kind}{base}")
+            })
             .collect::<Vec<_>>()
-            .join(", ")
-            .replace("relative", "relative without a base (--base or `base`)");
+            .join(", ");
         (!kinds.is_empty()).then(|| format!("left out: {kinds}"))
     }
 

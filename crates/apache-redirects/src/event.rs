@@ -56,7 +56,7 @@ impl Default for Work {
 }
 
 impl Work {
-    /// So many units of work.
+    /// A budget of this number of units.
     pub fn of(units: u64) -> Self {
         Self(Rc::new(Cell::new(units)))
     }

@@ -66,5 +66,5 @@ pub use plan::{
 pub use promisable::{ServedRedirect, promisable, promisable_redirect, promisable_type};
 pub use redirect::{becomes_get, location_text};
 pub use refusal::{Refusal, refusal};
-pub use status::{Doubt, Pending, Transition, UrlStatus};
+pub use status::{Doubt, Pending, UrlStatus};
 pub use verdict::{Classification, JudgedJob, Verdict, Warning};

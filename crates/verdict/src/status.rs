@@ -42,26 +42,14 @@ pub struct Doubt {
     pub count: u32,
 }
 
-/// A change of the confirmed state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Transition {
-    /// The state that was confirmed.
-    pub from: State,
-    /// The state that is confirmed now.
-    pub to: State,
-}
-
 impl UrlStatus {
-    /// The status after the verdict `seen` at `now`, and the transition to it, if there is one.
-    ///
-    /// A URL without a previous status is confirmed to be as promised: its first good verdict is no
-    /// transition, and its first bad one is.
+    /// The status after the verdict `seen` at `now`. A URL without a previous status is confirmed to be as promised.
     pub fn after(
         previous: Option<&Self>,
         seen: &Verdict,
         now: Timestamp,
         options: &VerdictOptions,
-    ) -> (Self, Option<Transition>) {
+    ) -> Self {
         let believed = previous.cloned().unwrap_or_else(|| Self::as_promised(now));
         // A page that our own network may have served is no certainty, but it is a doubt.
         let masked = seen.masked();
@@ -69,30 +57,20 @@ impl UrlStatus {
         let state = classification.state;
         let is_repeated = state == believed.state;
         if state == State::Inconclusive || masked.is_some() && is_repeated {
-            return (believed, None);
+            return believed;
         }
         if is_repeated {
-            return (believed.confirmed(classification, seen.sure), None);
+            return believed.confirmed(classification, seen.sure);
         }
         let pending = believed.pending_after(state, now);
         if !pending.is_believed(seen, now, options) {
             let pending = Some(pending);
-            return (
-                Self {
-                    pending,
-                    ..believed
-                },
-                None,
-            );
+            return Self {
+                pending,
+                ..believed
+            };
         }
-        let transition = Transition {
-            from: believed.state,
-            to: state,
-        };
-        (
-            Self::replaced(classification, &pending, now),
-            Some(transition),
-        )
+        Self::replaced(classification, &pending, now)
     }
 
     fn as_promised(since: Timestamp) -> Self {

@@ -46,11 +46,7 @@ pub(crate) fn delivery(id: &str, plugin: &str, thread: &Thread<'_>, ended: Ended
 fn judged(id: &str, plugin: &str, thread: &Thread<'_>, ended: Ended) -> Delivery {
     let status = match ended.how {
         How::NotStarted(error) => {
-            let error = format!("cannot start {plugin}: {error}").replace(
-                " (os error 8)",
-                ": a script names its interpreter in the first line, such as #!/bin/sh",
-            );
-            return Delivery::failed(id, error);
+            return Delivery::failed(id, format!("cannot start {plugin}: {error}"));
         }
         How::TimedOut(limit) => {
             return Delivery::retry(id, format!("{plugin} did not end within {limit:?}"));

@@ -59,13 +59,17 @@ pub(crate) async fn run(settings: &Settings, variables: &[(&str, String)], input
     let how = talk(settings, variables, input, &mut output, &mut complaint)
         .await
         .unwrap_or_else(How::NotStarted);
-    let may_lack_interpreter =
-        output.is_empty() && matches!(how, How::NotStarted(_) | How::Exited(_));
-    let fault = may_lack_interpreter.then(|| first_line_fault(&settings.program));
-    let how = match fault.flatten() {
-        Some(fault) => How::NotStarted(io::Error::other(fault)),
-        None => how,
+    let fault = match &how {
+        // ENOEXEC: the file is no program.
+        How::NotStarted(error) if error.raw_os_error() == Some(8) => Some(
+            "Exec format error: a script names its interpreter in the first line, such as #!/bin/sh".to_owned(),
+        ),
+        How::NotStarted(_) | How::Exited(_) if output.is_empty() => {
+            first_line_fault(&settings.program)
+        }
+        _ => None,
     };
+    let how = fault.map_or(how, |fault| How::NotStarted(io::Error::other(fault)));
     Ended {
         how,
         output,

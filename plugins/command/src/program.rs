@@ -56,8 +56,7 @@ pub(crate) fn first_line_fault(program: &Path) -> Option<String> {
     BufReader::new(file).read_line(&mut line).ok()?;
     let interpreter = line.strip_prefix("#!")?.split_whitespace().next()?;
     if line.ends_with("\r\n") {
-        let fault = "its first line ends with a carriage return (CRLF): save the file with the line ends of Unix (LF)";
-        return Some(fault.to_owned());
+        return Some("its first line ends with a carriage return (CRLF): save the file with the line ends of Unix (LF)".to_owned());
     }
     (!Path::new(interpreter).exists()).then(|| {
         format!("its first line names {interpreter}, which is not on this machine: install it, or correct the line")

@@ -243,6 +243,16 @@ struct Source<'a> {
     events: IncidentEvents,
 }
 
+/// The events of a URL that flapped, and is broken since.
+fn flapped(text: &str) -> Vec<Chapter> {
+    let at = |time, event| chapter(time, event, None).chapter;
+    vec![
+        opened(text),
+        at("2026-11-21T06:08:51Z", EventKind::Flapping),
+        at("2026-11-22T05:08:51Z", EventKind::Steady),
+    ]
+}
+
 /// The first event of the incident.
 fn opened(text: &str) -> Chapter {
     Chapter {
@@ -331,7 +341,11 @@ impl SiteSource for Source<'_> {
                 text: Shown::new(self.text, Shown::LONGEST),
                 since: "2026-11-21T05:09:18Z".parse().unwrap(),
             }],
-            chapters: is_affected.then(|| opened(self.text)).into_iter().collect(),
+            chapters: if is_affected {
+                flapped(self.text)
+            } else {
+                vec![]
+            },
             incidents: is_affected
                 .then(|| "bd7dbe2e".to_owned())
                 .into_iter()
@@ -732,6 +746,8 @@ fn the_page_of_a_url_has_its_promise_and_history() {
         "{changed}"
     );
     assert!(changed.contains("incidents/bd7dbe2e.html"), "{changed}");
+    let now = "<td>2026-11-22</td><td><span class=\"g b\"></span>broken</td>";
+    assert!(changed.contains(now), "{changed}");
 }
 
 #[test]

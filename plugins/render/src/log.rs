@@ -44,9 +44,7 @@ pub struct LogDocument {
 
 /// The events of incidents, each with the host of its domain file, that have a row in the
 /// [history](history_row); the latest first.
-pub fn log_entries<'a>(
-    incidents: impl IntoIterator<Item = (String, &'a Incident)>,
-) -> Vec<LogEntry> {
+pub fn log_entries(incidents: &[(String, Incident)]) -> Vec<LogEntry> {
     let mut entries: Vec<LogEntry> = vec![];
     for (host, incident) in incidents {
         let rows = incident.chapters.iter();
@@ -54,7 +52,7 @@ pub fn log_entries<'a>(
             Some(LogEntry {
                 host: host.clone(),
                 incident: incident.id.clone(),
-                row: row(&host, incident, chapter)?,
+                row: row(host, incident, chapter)?,
                 chapter: chapter.clone(),
             })
         }));

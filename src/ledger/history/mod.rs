@@ -8,7 +8,7 @@ mod base;
 mod chains;
 mod order;
 mod reading;
-mod run_lines;
+mod run_line;
 #[cfg(test)]
 pub(crate) mod tests;
 mod verifications;
@@ -28,7 +28,7 @@ pub use base::BaseRun;
 pub use chains::VerificationsBuilder;
 pub use order::{Starts, is_known, take_future};
 pub use reading::{Lines, PastRuns, is_history, lines, past_runs};
-pub use run_lines::{HistoryBase, ImpairedHosts, Verification, run_line};
+pub use run_line::{HistoryBase, ImpairedHosts, Verification, run_line};
 pub use verifications::{SoughtUrl, Verifications};
 
 const FOLDER: &str = "history";

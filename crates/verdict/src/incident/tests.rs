@@ -250,7 +250,7 @@ impl World {
             ..VerdictOptions::default()
         };
         let was_good = url.status.as_ref().is_some_and(UrlStatus::is_untroubled);
-        let (status, _) = UrlStatus::after(url.status.as_ref(), &verdict, now, &options);
+        let status = UrlStatus::after(url.status.as_ref(), &verdict, now, &options);
         url.breaks = breaks_after(std::mem::take(&mut url.breaks), was_good, result, run);
         url.status = Some(status.clone());
         Some(UrlOutcome {

@@ -24,9 +24,9 @@ use urldb_verdict::diagnosis::NetworkFacts;
 use urldb_verdict::incident::RunResult;
 use urldb_verdict::{
     Beginning, Body, BodyEnd, BodyUse, Classification, Damage, Decision, Decoded, Failure,
-    FailureKind, Hop, Job, JobKey, JudgedJob, Keep, Observation, Promise, Request, Sent,
-    Transition, UrlStatus, Verdict, VerdictOptions, Warning, decide, decide_promise,
-    observed_bytes, promisable, promisable_redirect, undecided,
+    FailureKind, Hop, Job, JobKey, JudgedJob, Keep, Observation, Promise, Request, Sent, UrlStatus,
+    Verdict, VerdictOptions, Warning, decide, decide_promise, observed_bytes, promisable,
+    promisable_redirect, undecided,
 };
 
 const RIGHT: [u8; 32] = [1; 32];
@@ -262,4 +262,16 @@ fn every_verdict_rests_on_the_last_observation() {
             }
         }
     }
+}
+
+/// The status after a verdict, and its state if that is another. A URL without a status is as promised.
+fn step(
+    previous: Option<&UrlStatus>,
+    seen: &Verdict,
+    now: Timestamp,
+) -> (UrlStatus, Option<State>) {
+    let status = UrlStatus::after(previous, seen, now, &policy());
+    let before = previous.map_or(State::Ok, |it| it.state);
+    let news = Some(status.state).filter(|state| *state != before);
+    (status, news)
 }

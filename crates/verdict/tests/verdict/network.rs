@@ -272,15 +272,15 @@ fn a_page_that_stays_is_news_when_confirmed() {
         let hosts = ["a.example", "b.example", "c.example"];
         verdicts(hosts.map(|host| answered(host, portal)).into()).remove(0)
     };
-    let (first, transition) = UrlStatus::after(None, &masked(), at(100), &policy());
+    let (first, transition) = step(None, &masked(), at(100));
     assert_eq!((first.state, transition), (State::Ok, None));
     assert_eq!(first.pending.as_ref().unwrap().state, State::Changed);
-    let (second, transition) = UrlStatus::after(Some(&first), &masked(), at(200), &policy());
+    let (second, transition) = step(Some(&first), &masked(), at(200));
     assert_eq!(second.state, State::Changed);
     assert_eq!(second.since, at(100));
     assert_eq!(second.reason.as_deref(), Some("digest"));
-    assert_eq!(transition.unwrap().to, State::Changed);
-    let (third, transition) = UrlStatus::after(Some(&second), &masked(), at(300), &policy());
+    assert_eq!(transition, Some(State::Changed));
+    let (third, transition) = step(Some(&second), &masked(), at(300));
     assert_eq!((third, transition), (second, None));
 }
 
@@ -300,9 +300,9 @@ fn a_parking_page_of_many_domains_may_be_ours() {
     assert_eq!((few.state(), few.sure), (State::Gone, false));
     let many = judged(&["a.example", "b.example", "c.example"]);
     assert_eq!(reason_of(&many.classification), Some("own-network"));
-    let (first, transition) = UrlStatus::after(None, &many, at(100), &policy());
+    let (first, transition) = step(None, &many, at(100));
     assert_eq!((first.state, transition), (State::Ok, None));
-    let (second, _) = UrlStatus::after(Some(&first), &many, at(200), &policy());
+    let (second, _) = step(Some(&first), &many, at(200));
     assert_eq!(
         (second.state, second.reason.as_deref()),
         (State::Gone, Some("parked"))
@@ -360,7 +360,7 @@ fn a_page_in_place_of_promised_bytes_is_no_good_answer_of_other_urls() {
             let observed = &verdict.classification.observed;
             assert!(observed.contains("hosts of 3 domains"), "{observed}");
             // The state of a URL without promised bytes stays; the change is a doubt.
-            let believed = UrlStatus::after(None, &verdict, at(1), &policy()).0;
+            let believed = step(None, &verdict, at(1)).0;
             assert_eq!(believed.state, State::Ok);
             assert_eq!(believed.pending.is_some(), job.promise.is_static());
         }

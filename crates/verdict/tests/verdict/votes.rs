@@ -251,11 +251,11 @@ fn status_type_and_announced_length_are_votes_too() {
 #[test]
 fn a_wrong_vote_beside_promised_ones_is_a_break() {
     let verdict = verdict_of(&promise(), &letters("APP"));
-    let (believed, transition) = UrlStatus::after(None, &verdict, at(0), &policy());
+    let (believed, transition) = step(None, &verdict, at(0));
     assert_eq!((believed.state, transition), (State::Ok, None));
     assert_eq!(RunResult::of(&verdict, &believed), Some(RunResult::Mixed));
     let verdict = verdict_of(&promise(), &letters("APA"));
-    let (believed, _) = UrlStatus::after(Some(&believed), &verdict, at(9), &policy());
+    let (believed, _) = step(Some(&believed), &verdict, at(9));
     assert_eq!(RunResult::of(&verdict, &believed), Some(RunResult::Bad));
 }
 
@@ -332,7 +332,7 @@ proptest! {
             let verdict = verdict_of_run(run);
             let was_troubled = believed.as_ref().is_some_and(|it| !it.is_untroubled());
             let (after, transition) =
-                UrlStatus::after(believed.as_ref(), &verdict, at(now), &policy());
+                step(believed.as_ref(), &verdict, at(now));
             if is_doubtful(&verdict) && !was_troubled {
                 prop_assert_eq!(transition, None, "{:?}", runs);
                 prop_assert_eq!(after.state, State::Ok);

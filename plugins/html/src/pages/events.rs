@@ -38,12 +38,9 @@ impl Views<'_> {
         let mut recent: Vec<&IncidentOverview> = self
             .overview
             .all_incidents()
-            .filter(|it| !it.incident.is_notice())
-            .filter(|it| {
-                it.incident
-                    .chapters
-                    .iter()
-                    .any(|chapter| chapter.at >= from)
+            .filter(|IncidentOverview { incident, .. }| {
+                let mut chapters = incident.chapters.iter();
+                !incident.is_notice() && chapters.any(|chapter| chapter.at >= from)
             })
             .collect();
         recent.sort_by_key(|it| Reverse(date(first_seen(&it.incident))));

@@ -311,23 +311,20 @@ fn commands(url: &UrlOverview, plain: AskedUrl<'_>, details: &UrlDetails) -> Vec
 
 /// The states of a URL, oldest first: those of its incidents, or else the present one.
 fn stretches(url: &UrlOverview, chapters: &[Chapter]) -> Vec<Stretch> {
+    let of = |state| (class_of(state), state_in_words(state));
     let mut all: Vec<Stretch> = vec![];
     if let (Some(from), []) = (url.known_since, chapters) {
-        let state = url.state.unwrap_or(State::Inconclusive);
-        all.push(Stretch {
-            from,
-            class: class_of(state),
-            state: state_in_words(state),
-        });
+        let (class, state) = of(url.state.unwrap_or(State::Inconclusive));
+        all.push(Stretch { from, class, state });
     }
     for chapter in chapters {
-        let (class, state) = match (chapter.because, chapter.state) {
-            _ if chapter.event == EventKind::Flapping => ("w", "flapping".to_owned()),
-            (Some(Because::Accepted), _) => ("k", "kept, with another promise".to_owned()),
-            (Some(Because::Removed), _) => ("o", "no record".to_owned()),
-            (Some(_), _) => (class_of(State::Ok), state_in_words(State::Ok)),
-            (None, Some(state)) => (class_of(state), state_in_words(state)),
-            (None, None) => continue,
+        let (class, state) = match (chapter.event, chapter.because, chapter.state) {
+            (EventKind::Flapping, ..) => ("w", "flapping".to_owned()),
+            (EventKind::Steady, ..) => ("b", "broken".to_owned()),
+            (_, Some(Because::Removed), _) => ("o", "no record".to_owned()),
+            (_, Some(_), _) => of(State::Ok),
+            (_, None, Some(state)) => of(state),
+            (_, None, None) => continue,
         };
         all.push(Stretch {
             from: chapter.at,

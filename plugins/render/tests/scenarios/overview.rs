@@ -231,7 +231,7 @@ fn history(events: &[(&str, EventKind, u64)]) -> Incident {
     }
 }
 
-/// What happened to the silent host, until it has recovered.
+/// The events of the silent host, from its opening to its end.
 const EVENTS: [(&str, EventKind, u64); 3] = [
     ("2026-11-19 04:17", EventKind::Opened, 100),
     ("2026-11-24 04:17", EventKind::Shrunk, 0),
@@ -239,7 +239,7 @@ const EVENTS: [(&str, EventKind, u64); 3] = [
 ];
 
 fn logged(about: &str, incident: &Incident, width: usize) -> String {
-    let entries = log_entries([(incident.host.clone(), incident)]);
+    let entries = log_entries(&[(incident.host.clone(), incident.clone())]);
     plain(&log(about, &entries, options(width)))
 }
 
